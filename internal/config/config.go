@@ -1,0 +1,149 @@
+// Package config is the one document that says what Limen offers and how it behaves: limen.yaml.
+//
+// It reads the document strictly, reports every problem with its place in the file, fills in defaults, describes
+// itself as JSON Schema, and watches the file for changes. One set of struct tags below drives all of that.
+// It knows nothing of HTTP, of vendors' protocols or of the store, and it never changes what it has handed out:
+// a *Config is read-only, and a reload is a new one.
+package config
+
+// Config is the whole document. Fields stand in the order in which they are shown to people.
+//
+// Tags: yaml is the field's name; doc its line in the schema; check names the rule for its text (see ruleNamed);
+// keys the rule for the names in a mapping; enum the only words allowed; min the least number (1 when absent).
+// A slice whose elements have a `yaml:",key"` field is written as a mapping and keeps the order of the file.
+type Config struct {
+	Listen      string     `yaml:"listen" check:"address" doc:"Address to listen on, host:port."`
+	Data        string     `yaml:"data" doc:"Directory for everything that outlives the process. Absent: what a service manager gives ($STATE_DIRECTORY), else ./limen-data."`
+	PublicURL   string     `yaml:"public_url" check:"public url" doc:"URL under which clients reach Limen, as shown in messages."`
+	BehindProxy bool       `yaml:"behind_proxy" doc:"TLS ends in front of Limen: no warning about plain HTTP on a listener that others can reach."`
+	TLS         TLS        `yaml:"tls" doc:"Serve HTTPS: with cert and key, or with acme."`
+	CORS        CORS       `yaml:"cors" doc:"Browsers of other origins. Off when empty."`
+	Log         Log        `yaml:"log" doc:"Limen's own log."`
+	Limits      Limits     `yaml:"limits" doc:"Sizes beyond which a message is refused."`
+	Timeouts    Timeouts   `yaml:"timeouts" doc:"How long each step may take."`
+	Keys        Keys       `yaml:"keys" doc:"Keys that Limen issues to clients."`
+	Refresh     Duration   `yaml:"refresh" doc:"How often the providers' lists of models are read again."`
+	Providers   []Provider `yaml:"providers" doc:"Upstreams by name. A vendor that Limen knows needs no more than its name and a key."`
+	Models      []Model    `yaml:"models" doc:"Models under names of your own, by the ID that clients use."`
+}
+
+// TLS is off unless Enabled. Certificate files and ACME exclude each other.
+type TLS struct {
+	Cert string `yaml:"cert" doc:"File with the certificate chain, PEM."`
+	Key  string `yaml:"key" doc:"File with the private key, PEM."`
+	ACME *ACME  `yaml:"acme" doc:"Obtain and renew certificates automatically (Let's Encrypt)."`
+}
+
+// Enabled reports whether Limen ends TLS itself.
+func (t TLS) Enabled() bool { return t.Cert != "" || t.ACME != nil }
+
+// ACME has at least one domain.
+type ACME struct {
+	Domains []string `yaml:"domains" check:"domain" doc:"Names to obtain certificates for."`
+	Email   string   `yaml:"email" doc:"Where the authority sends warnings."`
+	Cache   string   `yaml:"cache" doc:"Directory for certificates. Absent: inside data."`
+}
+
+type CORS struct {
+	Origins []string `yaml:"origins" check:"origin" doc:"Origins that may call /v1 from a browser, such as https://chat.example.com, or * for all."`
+}
+
+type Log struct {
+	Format string `yaml:"format" enum:"auto json text" doc:"auto is text on a terminal and JSON elsewhere."`
+	Level  string `yaml:"level" enum:"debug info warn error" doc:"The least severe entries that are written."`
+}
+
+// Limits are in bytes, after decompression.
+type Limits struct {
+	Body    ByteSize `yaml:"body" doc:"A request's body."`
+	Event   ByteSize `yaml:"event" doc:"One event of an upstream's stream."`
+	Answer  ByteSize `yaml:"answer" doc:"An upstream's answer that is not streamed."`
+	Headers ByteSize `yaml:"headers" doc:"A request's headers."`
+}
+
+type Timeouts struct {
+	Connect       Duration `yaml:"connect" doc:"Connecting to an upstream, TLS included."`
+	FirstByte     Duration `yaml:"first_byte" doc:"From the request sent to the upstream's first byte."`
+	Idle          Duration `yaml:"idle" doc:"Between two events of an upstream's stream."`
+	Total         Duration `yaml:"total" doc:"A whole call."`
+	Write         Duration `yaml:"write" doc:"A client that takes no byte."`
+	Body          Duration `yaml:"body" doc:"A client that sends no byte of its body."`
+	Heartbeat     Duration `yaml:"heartbeat" min:"0" doc:"Silence after which a stream gets a comment that keeps proxies from closing it. 0s: never."`
+	Drain         Duration `yaml:"drain" doc:"At shutdown, for calls that are still running."`
+	ShutdownDelay Duration `yaml:"shutdown_delay" min:"0" doc:"At shutdown, between unready and no longer accepting, for load balancers to notice."`
+}
+
+type Keys struct {
+	Prefix string `yaml:"prefix" enum:"limen_ sk-" doc:"What new keys begin with. Both kinds are accepted always."`
+}
+
+// Provider is one upstream. It has a base URL, or is of a vendor whose base URL is known, or both.
+type Provider struct {
+	Name    string            `yaml:",key" check:"provider"`
+	Vendor  string            `yaml:"vendor" doc:"Vendor whose defaults apply. Absent: the one of the provider's name, if there is one."`
+	BaseURL string            `yaml:"base_url" check:"base url" doc:"Prefix of the upstream's operations, usually ending in /v1. Needed unless a vendor brings it."`
+	APIKey  Secret            `yaml:"api_key" check:"header value" doc:"The upstream's key, best written as a reference such as ${OPENAI_API_KEY} or ${file:/run/secrets/openai}."`
+	Speaks  []string          `yaml:"speaks" enum:"openai-chat openai-responses anthropic gemini bedrock" doc:"Dialects that the upstream understands, best first. Absent: the vendor's."`
+	Models  []Pattern         `yaml:"models" doc:"Models to offer: names, offered even when the upstream does not list them, and patterns with * over those it lists. Absent: all it lists."`
+	Headers map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers added to every request."`
+	Quirks  Quirks            `yaml:"quirks" doc:"Where the upstream departs from its dialect."`
+}
+
+type Quirks struct {
+	Drop        []string          `yaml:"drop" check:"member" doc:"Members of a Chat Completions request that the upstream refuses: left out."`
+	Rename      map[string]string `yaml:"rename" keys:"member" check:"member" doc:"Members of a Chat Completions request that the upstream calls otherwise: our name to its name."`
+	StreamUsage *bool             `yaml:"stream_usage" doc:"Whether the upstream accepts stream_options.include_usage. Absent: the vendor's."`
+}
+
+// Model is a name that clients can use, and what stands behind it.
+type Model struct {
+	ID          string    `yaml:",key" check:"model"`
+	Targets     []Target  `yaml:"targets" doc:"What serves the model, in order of preference: at least one provider/upstream-model."`
+	VisibleTo   []Pattern `yaml:"visible_to" doc:"Names of the keys that see the model, or patterns with *. Absent: every key."`
+	Description string    `yaml:"description" doc:"Shown in the list of models."`
+	Context     int       `yaml:"context" doc:"Size of the context window, in tokens. Absent: what the catalogue says."`
+	MaxOutput   int       `yaml:"max_output" doc:"Longest answer, in tokens. Absent: what the catalogue says."`
+}
+
+// Target is written as "provider/upstream-model" or, to give a weight, as a mapping.
+type Target struct {
+	Upstream `yaml:"to,short" doc:"provider/upstream-model."`
+	Weight   int `yaml:"weight" doc:"Share of the calls among targets that have one."`
+}
+
+func (t *Target) setDefaults() { t.Weight = 1 }
+
+// Default is what an empty document means.
+func Default() *Config {
+	return &Config{
+		Listen: "127.0.0.1:8080",
+		Log:    Log{Format: "auto", Level: "info"},
+		Limits: Limits{Body: 64 * mebibyte, Event: 16 * mebibyte, Answer: 64 * mebibyte, Headers: 64 * kibibyte},
+		Timeouts: Timeouts{
+			Connect: 5 * second, FirstByte: 10 * minute, Idle: 5 * minute, Total: 60 * minute,
+			Write: 30 * second, Body: 60 * second, Heartbeat: 15 * second, Drain: 30 * second,
+		},
+		Keys:    Keys{Prefix: "limen_"},
+		Refresh: 10 * minute,
+	}
+}
+
+// Provider finds a configured provider by its name.
+func (c *Config) Provider(name string) (*Provider, bool) {
+	for i := range c.Providers {
+		if c.Providers[i].Name == name {
+			return &c.Providers[i], true
+		}
+	}
+	return nil, false
+}
+
+// Model finds a configured model by its ID.
+func (c *Config) Model(id string) (*Model, bool) {
+	for i := range c.Models {
+		if c.Models[i].ID == id {
+			return &c.Models[i], true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,388 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// world is an environment and files to resolve references in.
+func world(env ...string) Options {
+	return Options{
+		Getenv: func(name string) (string, bool) {
+			for i := 0; i < len(env); i += 2 {
+				if env[i] == name {
+					return env[i+1], true
+				}
+			}
+			return "", false
+		},
+		ReadFile: func(path string) ([]byte, error) {
+			switch path {
+			case "/run/secrets/x":
+				return []byte("from-file\n"), nil
+			case "/run/secrets/big":
+				return make([]byte, maxReferenced+1), nil
+			}
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		},
+		Vendors:   []string{"anthropic", "openai"},
+		Providers: []string{"ollama"},
+	}
+}
+
+func parse(t *testing.T, document string, env ...string) *Config {
+	t.Helper()
+	c, err := Parse(Source{"limen.yaml", []byte(document)}, world(env...))
+	if err != nil {
+		t.Fatalf("Parse: %v", err)
+	}
+	return c
+}
+
+func TestDocumentOfTheReadme(t *testing.T) {
+	c := parse(t, `listen: 127.0.0.1:8080
+data: ./limen-data
+providers:
+  openai: { api_key: ${OPENAI_API_KEY} }            # a vendor of the table, by its name
+  lab:                                              # any other
+    base_url: http://127.0.0.1:9000/v1
+    api_key: secret
+    speaks: [openai-chat, openai-responses]         # dialects, best first
+models:
+  fast: { targets: [lab/small] }                    # provider/upstream-model
+`, "OPENAI_API_KEY", "sk-1")
+	want := Default()
+	want.Data = "./limen-data"
+	want.Providers = []Provider{
+		{Name: "openai", APIKey: "sk-1"},
+		{Name: "lab", BaseURL: "http://127.0.0.1:9000/v1", APIKey: "secret", Speaks: []string{"openai-chat", "openai-responses"}},
+	}
+	want.Models = []Model{{ID: "fast", Targets: []Target{{Upstream{"lab", "small"}, 1}}}}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got %#v\nwant %#v", c, want)
+	}
+}
+
+var update = flag.Bool("update", false, "write the messages into testdata/bad.txt anew")
+
+// Each case of testdata/bad.txt is a document, a line of dashes, and the whole error.
+func TestBadDocuments(t *testing.T) {
+	const file, separator = "testdata/bad.txt", "-----\n"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rewritten strings.Builder
+	cases := strings.Split(string(data), "=== ")[1:]
+	if len(cases) < 30 {
+		t.Errorf("got %d cases, want at least 30", len(cases))
+	}
+	for _, c := range cases {
+		name, rest, _ := strings.Cut(c, "\n")
+		document, want, found := strings.Cut(rest, separator)
+		if !found {
+			t.Fatalf("%s: no line of dashes", name)
+		}
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse(Source{"limen.yaml", []byte(document)}, world("SECRET", "canary", "EMPTY", ""))
+			if err == nil {
+				t.Fatal("got no error")
+			}
+			got := err.Error() + "\n"
+			rewritten.WriteString("=== " + name + "\n" + document + separator + got)
+			if got != want && !*update {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			if strings.Contains(got, "canary") {
+				t.Errorf("shows a secret:\n%s", got)
+			}
+		})
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(rewritten.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What cannot stand in a text file.
+func TestBadText(t *testing.T) {
+	tests := []struct {
+		name, document string
+		want           string
+	}{
+		{"not UTF-8", "listen: a\n data: \xff", "x:2:8: the document is not UTF-8\n   data: …\n         ^"},
+		{"UTF-16", "\xff\xfel\x00", "x:1:1: the document is not UTF-8"},
+		{"control character", "data: a\x00b", "x:1:8: the character U+0000 is not allowed\n  data: …\n        ^"},
+		{"placeholder", "data: \uFDD0", "x:1:7: the character U+FDD0 is not allowed\n  data: …\n        ^"},
+		{"line separator", "data: a\u2028lissen: b", "x:1:8: the character U+2028 is not allowed\n  data: …\n        ^"},
+		{"too large", strings.Repeat("#", maxDocument+1), "x:1:1: the document is larger than 4MiB"},
+		{"carriage returns count once", "data: a\r\nlissen: b\rdate: c", "" +
+			"x:2:1: unknown field \"lissen\" (did you mean \"listen\"?)\n  lissen: …\n  ^\n" +
+			"x:3:1: unknown field \"date\" (did you mean \"data\"?)\n  date: …\n  ^"},
+		{"byte order mark", "\uFEFFlissen: a", "x:1:1: unknown field \"lissen\" (did you mean \"listen\"?)\n  lissen: …\n  ^"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse(Source{"x", []byte(tt.document)}, world())
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got\n%v\nwant\n%s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestManyProblemsAreCounted(t *testing.T) {
+	_, err := Parse(Source{"x", []byte("limits: {" + strings.Repeat("a: 1, ", 120) + "}")}, world())
+	var e *Errors
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v, want *Errors", err)
+	}
+	if len(e.Problems) != maxProblems || e.More != 20 {
+		t.Errorf("got %d problems and %d more, want %d and 20", len(e.Problems), e.More, maxProblems)
+	}
+	if !strings.HasSuffix(err.Error(), "\n… and 20 more") {
+		t.Errorf("got %q at the end", err.Error()[len(err.Error())-40:])
+	}
+}
+
+// Nothing that fits into a document takes long.
+func TestHostileDocuments(t *testing.T) {
+	fill := func(unit string) string { return strings.Repeat(unit, maxDocument/8/len(unit)) }
+	tests := map[string]string{
+		"deep list":          fill("["),
+		"deep mapping":       fill("{a: "),
+		"deep sequence":      fill("- "),
+		"unknown fields":     "{" + fill("abcdefgh: 1, ") + "}",
+		"open references":    "data: " + fill("${A:-"),
+		"escaped references": "data: '" + fill("$${A}") + "'",
+		"providers":          "providers: {" + fill("a: {}, ") + "}",
+		"long name":          fill("a") + ": 1",
+		"aliases":            "providers: &a\n  x: *a\n" + fill("\n  y: *a"),
+	}
+	for name, document := range tests {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := Parse(Source{"x", []byte(document)}, world())
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if err != nil && len(err.Error()) > 64<<10 {
+				t.Errorf("got an error of %d bytes", len(err.Error()))
+			}
+		})
+	}
+}
+
+func TestEmptyDocuments(t *testing.T) {
+	for _, document := range []string{"", "\n", "# nothing\n", "---\n", "{}", "providers:\nmodels:\n", "\uFEFF"} {
+		if got := parse(t, document); !reflect.DeepEqual(got, Default()) {
+			t.Errorf("%q: got %#v, want the defaults", document, got)
+		}
+	}
+}
+
+// A document with every field, and what it says.
+func TestEveryField(t *testing.T) {
+	yes := true
+	c := parse(t, `
+listen: "[::1]:0"
+data: /var/lib/limen
+public_url: https://llm.example.com/base
+behind_proxy: true
+tls: { acme: { domains: [a.example.com, b.example.com], email: me@example.com, cache: /c } }
+cors: { origins: ["*", "http://localhost:3000"] }
+log: { format: json, level: debug }
+limits: { body: 1GiB, event: 10MB, answer: 1024, headers: 8 KiB }
+timeouts: { connect: 1s, first_byte: 2m, idle: 1m30s, total: 2h, write: 1s, body: 1s, heartbeat: 0s, drain: 1s, shutdown_delay: 250ms }
+keys: { prefix: sk- }
+refresh: 1h
+providers:
+  lab:
+    vendor: openai
+    base_url: https://x.example.com/openai?api-version=2026-01-01
+    api_key: 12345
+    speaks: [anthropic, gemini, bedrock]
+    models: [a, "b-*"]
+    headers: { X-Team: t, x-other: ${file:/run/secrets/x} }
+    quirks: { drop: [logit_bias], rename: { max_completion_tokens: max_tokens }, stream_usage: true }
+  anthropic:
+models:
+  org/fast:8b:
+    targets: [lab/org/x, { to: ollama/y, weight: 3 }, { to: ollama/z }]
+    visible_to: ["team-*", bob]
+    description: |
+      Two
+      lines
+    context: 128000
+    max_output: 8192
+`)
+	want := &Config{
+		Listen: "[::1]:0", Data: "/var/lib/limen", PublicURL: "https://llm.example.com/base", BehindProxy: true,
+		TLS:    TLS{ACME: &ACME{Domains: []string{"a.example.com", "b.example.com"}, Email: "me@example.com", Cache: "/c"}},
+		CORS:   CORS{Origins: []string{"*", "http://localhost:3000"}},
+		Log:    Log{"json", "debug"},
+		Limits: Limits{1 << 30, 10e6, 1024, 8 << 10},
+		Timeouts: Timeouts{
+			second, 2 * minute, 90 * second, 120 * minute, second, second, 0, second, Duration(250 * time.Millisecond),
+		},
+		Keys: Keys{"sk-"}, Refresh: 60 * minute,
+		Providers: []Provider{{
+			Name: "lab", Vendor: "openai", BaseURL: "https://x.example.com/openai?api-version=2026-01-01", APIKey: "12345",
+			Speaks: []string{"anthropic", "gemini", "bedrock"}, Models: []Pattern{"a", "b-*"},
+			Headers: map[string]Secret{"X-Team": "t", "x-other": "from-file"},
+			Quirks:  Quirks{[]string{"logit_bias"}, map[string]string{"max_completion_tokens": "max_tokens"}, &yes},
+		}, {Name: "anthropic"}},
+		Models: []Model{{
+			ID:        "org/fast:8b",
+			Targets:   []Target{{Upstream{"lab", "org/x"}, 1}, {Upstream{"ollama", "y"}, 3}, {Upstream{"ollama", "z"}, 1}},
+			VisibleTo: []Pattern{"team-*", "bob"}, Description: "Two\nlines\n", Context: 128000, MaxOutput: 8192,
+		}},
+	}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got %#v\nwant %#v", c, want)
+	}
+	if p, ok := c.Provider("lab"); !ok || p != &c.Providers[0] {
+		t.Errorf("Provider(lab): got %v, %v", p, ok)
+	}
+	if _, ok := c.Model("fast"); ok {
+		t.Error("Model(fast): got one, want none")
+	}
+}
+
+func TestReferences(t *testing.T) {
+	env := []string{"A", "alpha", "EMPTY", "", "YAML", "{x: [1]}\n- &a *b # c", "N", "7s", "T", "true", "REF", "${A}"}
+	tests := []struct{ value, want string }{
+		{"${A}", "alpha"},
+		{"a${A}b${A}", "aalphabalpha"},
+		{"${NONE:-}", ""},
+		{"${NONE:-x y}", "x y"},
+		{"${EMPTY:-x}", "x"},
+		{"${EMPTY}", ""},
+		{"${A:-x}", "alpha"},
+		{"${A:?must}", "alpha"},
+		{"${NONE:-a, b: [c] #d {e}", "a, b: [c] #d {e"},
+		{"${NONE:-a $} b}", "a } b"},
+		{"${NONE:-http://h:1/?a=b}", "http://h:1/?a=b"},
+		{"$${A}", "${A}"},
+		{"$$${A}", "$${A}"},
+		{"$A $ {A}", "$A $ {A}"},
+		{"${file:/run/secrets/x}", "from-file"},
+		{"${file:-x}", "x"},
+		{"${YAML}", "{x: [1]}\n- &a *b # c"},
+		{"${REF}", "${A}"},
+	}
+	for _, tt := range tests {
+		inFlow := strings.NewReplacer("{A}", "A").Replace(tt.value) // YAML's own braces only inside references
+		documents := map[string]string{
+			"block":         "data: " + tt.value + " # ${NOT} } read\n",
+			"double quotes": "data: \"" + tt.value + "\"\n",
+			"single quotes": "{data: '" + tt.value + "', log: {level: info}}\n",
+			"flow":          "{data: " + tt.value + ", log: {level: info}}\n",
+			"tight flow":    "{log: {level: info}, data: " + tt.value + "}\n",
+			"literal":       "data: |-\n  " + tt.value + "\n",
+			"folded":        "data: >-\n  " + tt.value + "\nrefresh: ${NONE:-1h}\n",
+		}
+		if inFlow == "$A $ A" {
+			delete(documents, "flow")
+			delete(documents, "tight flow")
+		}
+		for style, document := range documents {
+			c, err := Parse(Source{"x", []byte(document)}, world(env...))
+			if err != nil {
+				t.Errorf("%s %s: %v", style, tt.value, err)
+			} else if c.Data != tt.want {
+				t.Errorf("%s %s: got %q, want %q", style, tt.value, c.Data, tt.want)
+			}
+		}
+	}
+	c := parse(t, "behind_proxy: ${T}\nrefresh: \"${N}\"\nlimits: {body: ${NONE:-1MiB}}\n", env...)
+	if !c.BehindProxy || c.Refresh != 7*second || c.Limits.Body != mebibyte {
+		t.Errorf("got %v, %v, %v, want true, 7s, 1MiB", c.BehindProxy, c.Refresh, c.Limits.Body)
+	}
+}
+
+// A string with a # or a brace in quotes is not mistaken for a reference.
+func TestQuotedText(t *testing.T) {
+	c := parse(t, `{data: "a $${", log: {level: "info"}} # ${`)
+	if c.Data != "a ${" {
+		t.Errorf("got %q, want %q", c.Data, "a ${")
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write := func(path string) string {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	find := func(explicit string, env ...string) string {
+		path, ok, err := Find(explicit, world(env...).Getenv)
+		if err != nil {
+			return err.Error()
+		}
+		if ok != (path != "") {
+			t.Errorf("got %q and %v", path, ok)
+		}
+		return path
+	}
+	check := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	xdg, home := filepath.Join(dir, "xdg"), filepath.Join(dir, "home")
+	env := []string{"XDG_CONFIG_HOME", xdg, "HOME", home}
+
+	check("nothing", find("", env...), "")
+	inHome := write("home/.config/limen/limen.yaml")
+	check("home", find("", "HOME", home), inHome)
+	check("a relative XDG_CONFIG_HOME", find("", "HOME", home, "XDG_CONFIG_HOME", "xdg"), inHome)
+	inXDG := write("xdg/limen/limen.yaml")
+	check("XDG_CONFIG_HOME", find("", env...), inXDG)
+	write("limen.yaml")
+	check("the working directory", find("", env...), "limen.yaml")
+	named := write("named.yaml")
+	check("LIMEN_CONFIG", find("", append(env, "LIMEN_CONFIG", named)...), named)
+	check("explicit", find("limen.yaml", "LIMEN_CONFIG", named), "limen.yaml")
+	check("explicit but missing", find("no.yaml"), "cannot read the configuration no.yaml: no such file or directory")
+	check("named but missing", find("", "LIMEN_CONFIG", "no.yaml"), "cannot read the configuration no.yaml: no such file or directory")
+	check("a directory", find(xdg), "cannot read the configuration "+xdg+": it is a directory")
+}
+
+func TestLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limen.yaml")
+	if _, err := Load(path, Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want that it does not exist", err)
+	}
+	if err := os.WriteFile(path, bytes.Repeat([]byte("#"), maxDocument+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path, Options{}); err == nil || !strings.Contains(err.Error(), "larger than 4MiB") {
+		t.Errorf("got %v, want that it is too large", err)
+	}
+	t.Setenv("LIMEN_TEST_DATA", "there")
+	if err := os.WriteFile(path, []byte("data: ${LIMEN_TEST_DATA}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path, Options{})
+	if err != nil || c.Data != "there" {
+		t.Errorf("got %v, %v, want the data directory from the environment", c, err)
+	}
+}

@@ -1,0 +1,170 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// References are the ${…} in values. They are resolved in the values of the parsed document, so that what a variable
+// holds can never be read as YAML. But YAML has to be read first, and inside {…} and […] it gives the reference's own
+// characters a meaning: { api_key: ${KEY} } would be a mapping within a mapping. So those characters, within
+// references only, change place with characters that Unicode keeps out of texts (protect), and come back in the
+// parsed values (restore). One for one: lines and columns stay as they are in the file.
+const (
+	structural  = "{}[],:#"
+	placeholder = '\uFDD0' // … to U+FDD6, in the order of structural
+)
+
+// reference is a variable with an optional default or complaint, or a file; all on one line. It ends at the first }
+// that has no $ before it.
+var reference = regexp.MustCompile(`\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?:(:[-?])(` + referenceText + `*))?|file:(` + referenceText + `+))\}`)
+
+const referenceText = `(?:[^$}\r\n]|\$\}|\$[^}\r\n])`
+
+const referenceHelp = "write ${NAME}, ${NAME:-default}, ${NAME:?message} or ${file:/path}, and $${ for a plain ${"
+
+// maxReferenced is the most that ${file:…} reads.
+const maxReferenced = 64 << 10
+
+func protect(text string) string {
+	return reference.ReplaceAllStringFunc(text, func(ref string) string {
+		return strings.Map(func(r rune) rune {
+			if i := strings.IndexRune(structural, r); i >= 0 {
+				return placeholder + rune(i)
+			}
+			return r
+		}, ref)
+	})
+}
+
+func restore(text string) string {
+	return strings.Map(func(r rune) rune {
+		if i := r - placeholder; i >= 0 && int(i) < len(structural) {
+			return rune(structural[i])
+		}
+		return r
+	}, text)
+}
+
+// unresolved says which reference of a value has no value, why, and what to do.
+type unresolved struct {
+	ref     string
+	message string
+	hint    string
+}
+
+// resolver gives references their values.
+type resolver struct {
+	getenv   func(string) (string, bool)
+	readFile func(string) ([]byte, error)
+}
+
+// expand replaces every reference of a value. It reports whether there were any.
+func (r resolver) expand(text string) (expanded string, found bool, problem *unresolved) {
+	var out strings.Builder
+	for rest := text; ; {
+		start := strings.Index(rest, "${")
+		if start < 0 {
+			out.WriteString(rest)
+			return out.String(), found, nil
+		}
+		if start > 0 && rest[start-1] == '$' {
+			out.WriteString(rest[:start-1] + "${")
+			rest = rest[start+2:]
+			continue
+		}
+		out.WriteString(rest[:start])
+		rest = rest[start:]
+		match := reference.FindStringSubmatchIndex(rest)
+		if match == nil || match[0] != 0 {
+			return "", true, &unresolved{ref: "${", message: "${ does not begin a reference", hint: referenceHelp}
+		}
+		value, problem := r.resolve(submatches(rest, match), rest[match[1]:])
+		if problem != nil {
+			problem.ref = rest[:match[1]]
+			return "", true, problem
+		}
+		out.WriteString(value)
+		rest, found = rest[match[1]:], true
+	}
+}
+
+// referenceParts are the parts of one reference; of name and file, one is empty.
+type referenceParts struct{ name, operator, text, file string }
+
+func submatches(text string, match []int) referenceParts {
+	group := func(i int) string {
+		if match[2*i] < 0 {
+			return ""
+		}
+		return text[match[2*i]:match[2*i+1]]
+	}
+	return referenceParts{name: group(1), operator: group(2), text: group(3), file: group(4)}
+}
+
+func (r resolver) resolve(ref referenceParts, after string) (string, *unresolved) {
+	if strings.Contains(ref.text+ref.file, "${") {
+		return "", &unresolved{message: "a reference cannot contain another"}
+	}
+	if ref.operator == ":-" && strayBrace(after) {
+		return "", &unresolved{message: "the default ends at the first }", hint: "write $} for a } inside it"}
+	}
+	if ref.file != "" {
+		return r.resolveFile(unescape(ref.file))
+	}
+	value, set := r.getenv(ref.name)
+	switch {
+	case ref.operator == "" && set, value != "":
+		return value, nil
+	case ref.operator == ":-":
+		return unescape(ref.text), nil
+	case ref.operator == ":?" && ref.text != "":
+		return "", &unresolved{message: fmt.Sprintf("environment variable %s is not set: %s", ref.name, unescape(ref.text))}
+	default:
+		return "", &unresolved{
+			message: fmt.Sprintf("environment variable %s is not set", ref.name),
+			hint:    fmt.Sprintf("set it, or write ${%s:-}", ref.name),
+		}
+	}
+}
+
+func (r resolver) resolveFile(path string) (string, *unresolved) {
+	data, err := r.readFile(path)
+	if err != nil {
+		return "", &unresolved{message: fmt.Sprintf("cannot read the file %s: %s", path, cause(err))}
+	}
+	if len(data) > maxReferenced {
+		return "", &unresolved{message: fmt.Sprintf("the file %s is larger than 64KiB", path)}
+	}
+	text := strings.TrimSuffix(string(data), "\n")
+	return strings.TrimSuffix(text, "\r"), nil
+}
+
+// pureReference reports a value that is one reference without a default, and nothing else.
+func pureReference(value string) bool {
+	match := reference.FindStringSubmatchIndex(value)
+	return match != nil && match[0] == 0 && match[1] == len(value) && submatches(value, match).operator != ":-"
+}
+
+// strayBrace reports a } before any {: the rest of a default that was meant to go on.
+func strayBrace(text string) bool {
+	i := strings.IndexAny(text, "{}")
+	return i >= 0 && text[i] == '}'
+}
+
+func unescape(text string) string { return strings.ReplaceAll(text, "$}", "}") }
+
+// escape writes a value so that expand gives it back.
+func escape(value string) string { return strings.ReplaceAll(value, "${", "$${") }
+
+// printable reports whether a value is text: UTF-8 without control characters, other than line breaks and tabs.
+func printable(value string) bool {
+	for _, r := range value {
+		if (r < ' ' && r != '\n' && r != '\t') || (r >= 0x7f && r < 0xa0) {
+			return false
+		}
+	}
+	return utf8.ValidString(value)
+}

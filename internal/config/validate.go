@@ -1,0 +1,108 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// validate checks what no field can know alone. What is flawed already is not also found incomplete: one mistake
+// makes one problem.
+func (d *decoder) validate(c *Config, opt Options) {
+	d.validateTLS(&c.TLS)
+	for i := range c.Providers {
+		d.validateProvider(&c.Providers[i], opt.Vendors)
+	}
+	known := newKnown(c, opt.Providers)
+	if at := d.at[&c.Providers]; at != nil && at.Kind != yaml.MappingNode && !absent(at) {
+		known = nil // nobody knows which were meant
+	}
+	for i := range c.Models {
+		d.validateModel(&c.Models[i], known)
+	}
+}
+
+func (d *decoder) validateTLS(t *TLS) {
+	switch {
+	case d.flawed[t]:
+	case t.ACME != nil && (t.Cert != "" || t.Key != ""):
+		d.complain(d.at[&t.ACME], "tls has cert and key, or acme, not both")
+	case t.ACME != nil && len(t.ACME.Domains) == 0:
+		d.complain(d.at[&t.ACME], "acme needs domains")
+	case t.Cert != "" && t.Key == "":
+		d.complain(d.at[&t.Cert], "cert needs a key beside it")
+	case t.Key != "" && t.Cert == "":
+		d.complain(d.at[&t.Key], "key needs a cert beside it")
+	}
+}
+
+func (d *decoder) validateProvider(p *Provider, vendors []string) {
+	switch {
+	case p.Vendor != "" && !slices.Contains(vendors, p.Vendor):
+		d.misnamed(d.at[&p.Vendor], "vendor", p.Vendor, vendors)
+	case d.flawed[p] || p.BaseURL != "" || p.Vendor != "" || slices.Contains(vendors, p.Name):
+	default:
+		d.report(d.at[p], d.at[p].Column, fmt.Sprintf("provider %q needs a base_url: it is not the name of a vendor", p.Name),
+			func() string { return didYouMean(nearest(p.Name, vendors)) })
+	}
+	seen := map[string]bool{}
+	for name := range p.Headers {
+		if lower := strings.ToLower(name); seen[lower] {
+			d.complain(d.at[&p.Headers], "headers has a name twice: upper and lower case are the same")
+			break
+		} else {
+			seen[lower] = true
+		}
+	}
+}
+
+// known is the set of provider names that a target may use; nil: any.
+type known map[string]bool
+
+func newKnown(c *Config, further []string) known {
+	k := known{}
+	for _, name := range further {
+		k[name] = true
+	}
+	for _, p := range c.Providers {
+		k[p.Name] = true
+	}
+	return k
+}
+
+func (k known) names() []string {
+	var all []string
+	for name := range k {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (d *decoder) validateModel(m *Model, known known) {
+	if len(m.Targets) == 0 && !d.flawed[m] {
+		d.complain(d.at[m], fmt.Sprintf("model %q needs at least one target", m.ID))
+	}
+	for i := range m.Targets {
+		t := &m.Targets[i]
+		switch {
+		case t.Provider != "" && known != nil && !known[t.Provider]:
+			d.misnamed(d.at[&t.Upstream], "provider", t.Provider, known.names())
+		case t.Provider == "" && !d.flawed[t]:
+			d.complain(d.at[t], "a target needs to: provider/upstream-model")
+		}
+	}
+}
+
+// misnamed reports a name that nothing has. A name that came from a reference is not repeated.
+func (d *decoder) misnamed(n *yaml.Node, what, name string, candidates []string) {
+	if d.expanded[n] {
+		d.complain(n, fmt.Sprintf("no %s has the name that the reference gives", what))
+		return
+	}
+	d.report(n, n.Column, fmt.Sprintf("unknown %s %s", what, quote(name)), func() string {
+		return didYouMean(nearest(name, candidates))
+	})
+}

@@ -1,0 +1,282 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/limen-gateway/limen/internal/llm"
+)
+
+// Call is the record of one call, whatever way it ended. Nothing of prompts
+// or answers is in it.
+type Call struct {
+	ID            string // UUIDv7 in hex; the request ID without its prefix
+	KeyID         string
+	Operation     string
+	Model         string // as the client asked
+	Provider      string
+	UpstreamModel string
+	Stream        bool
+	Status        int    // HTTP status of the outcome, also when a stream failed after its 200
+	Error         string // error code; "" when the call ended well
+	Started       time.Time
+	FirstByte     time.Duration // 0: there was none
+	Total         time.Duration
+	BytesIn       int64
+	BytesOut      int64
+	Usage         llm.Usage
+}
+
+const callColumns = "id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us, bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated"
+
+// AddCalls stores records in one transaction. A record that is there already
+// stays as it is: the journal may be read again after a crash.
+func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
+	conn, err := s.write.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	defer tx.Rollback() // does nothing after Commit
+	if err := conn.Raw(func(driverConn any) error { return insertCalls(context.WithoutCancel(ctx), driverConn, calls) }); err != nil {
+		return fmt.Errorf("store: calls: %w", err)
+	}
+	used := map[string]int64{}
+	for i := range calls {
+		used[calls[i].KeyID] = max(used[calls[i].KeyID], calls[i].Started.UnixMilli())
+	}
+	for id, at := range used {
+		if _, err := tx.ExecContext(ctx, "UPDATE keys SET last_used_ms = $1 WHERE id = $2 AND last_used_ms < $1", at, id); err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+const insertCall = "INSERT INTO calls (" + callColumns + `)
+	VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20) ON CONFLICT DO NOTHING`
+
+// insertCalls speaks to the driver itself: there is a row for every call that
+// the gateway serves, and database/sql would cost as much as the row.
+func insertCalls(ctx context.Context, driverConn any, calls []Call) error {
+	preparer, ok := driverConn.(driver.ConnPrepareContext)
+	if !ok {
+		return errors.New("the driver cannot prepare statements")
+	}
+	prepared, err := preparer.PrepareContext(ctx, insertCall)
+	if err != nil {
+		return err
+	}
+	defer prepared.Close()
+	insert, ok := prepared.(driver.StmtExecContext)
+	if !ok {
+		return errors.New("the driver cannot execute statements")
+	}
+	var row []driver.NamedValue
+	for i := range calls {
+		c, u := &calls[i], &calls[i].Usage
+		row = row[:0]
+		for k, value := range [...]driver.Value{
+			c.ID, c.KeyID, c.Operation, storable(c.Model), storable(c.Provider), storable(c.UpstreamModel),
+			c.Stream, int64(c.Status), c.Error, c.Started.UnixMilli(), c.FirstByte.Microseconds(), c.Total.Microseconds(), c.BytesIn, c.BytesOut,
+			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Estimated,
+		} {
+			row = append(row, driver.NamedValue{Ordinal: k + 1, Value: value})
+		}
+		if _, err := insert.ExecContext(ctx, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storable takes out of a name what Postgres stores in no text: a name that a
+// client made up must not stop the records of others.
+func storable(name string) string {
+	if utf8.ValidString(name) && !strings.Contains(name, "\x00") {
+		return name
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(name, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// CallFilter chooses records; zero members choose all.
+type CallFilter struct {
+	Since, Until time.Time // by start
+	KeyID        string
+	Model        string
+}
+
+// where is the condition and its arguments, numbered from 1.
+func (f CallFilter) where() (string, []any) {
+	var (
+		terms []string
+		args  []any
+	)
+	add := func(term string, arg any) {
+		args = append(args, arg)
+		terms = append(terms, fmt.Sprintf(term, len(args)))
+	}
+	// The id begins with the time, so that it is the index for ranges.
+	if !f.Since.IsZero() {
+		add("id >= $%d", idPrefix(f.Since))
+	}
+	if !f.Until.IsZero() {
+		add("id < $%d", idPrefix(f.Until))
+	}
+	if f.KeyID != "" {
+		add("key_id = $%d", f.KeyID)
+	}
+	if f.Model != "" {
+		add("model = $%d", f.Model)
+	}
+	if len(terms) == 0 {
+		return "", nil
+	}
+	return " WHERE " + strings.Join(terms, " AND "), args
+}
+
+// idPrefix is the beginning of all IDs made at or after a time.
+func idPrefix(t time.Time) string { return fmt.Sprintf("%012x", t.UnixMilli()) }
+
+// Dimension is what usage is grouped by.
+type Dimension string
+
+// The dimensions of usage.
+const (
+	ByKey      Dimension = "key"
+	ByModel    Dimension = "model"
+	ByProvider Dimension = "provider"
+	ByDay      Dimension = "day"
+)
+
+var dimensionColumns = map[Dimension]string{
+	ByKey: "key_id", ByModel: "model", ByProvider: "provider",
+	ByDay: "started_ms / 86400000",
+}
+
+// UsageRow is the sum of some calls.
+type UsageRow struct {
+	Group    []string // one value per dimension asked; days as 2006-01-02 (UTC)
+	Calls    int64
+	Failed   int64
+	Usage    llm.Usage // Estimated is not set
+	Estimate int64     // calls whose usage is an estimate
+	BytesIn  int64
+	BytesOut int64
+}
+
+// Usage sums up calls by dimensions, in the order of the groups.
+func (s *Store) Usage(ctx context.Context, filter CallFilter, by []Dimension) ([]UsageRow, error) {
+	columns := make([]string, len(by))
+	for i, d := range by {
+		column, ok := dimensionColumns[d]
+		if !ok {
+			return nil, fmt.Errorf("store: usage has no dimension %q", d)
+		}
+		columns[i] = column
+	}
+	group := strings.Join(columns, ", ")
+	where, args := filter.where()
+	query := "SELECT " + strings.Join(append(columns,
+		"COUNT(*)", "CAST(COALESCE(SUM(CASE WHEN error <> '' THEN 1 ELSE 0 END), 0) AS BIGINT)",
+		"CAST(COALESCE(SUM(input), 0) AS BIGINT)", "CAST(COALESCE(SUM(cache_read), 0) AS BIGINT)", "CAST(COALESCE(SUM(cache_write), 0) AS BIGINT)", "CAST(COALESCE(SUM(output), 0) AS BIGINT)", "CAST(COALESCE(SUM(reasoning), 0) AS BIGINT)",
+		"CAST(COALESCE(SUM(CASE WHEN estimated THEN 1 ELSE 0 END), 0) AS BIGINT)", "CAST(COALESCE(SUM(bytes_in), 0) AS BIGINT)", "CAST(COALESCE(SUM(bytes_out), 0) AS BIGINT)"), ", ") +
+		" FROM calls" + where
+	if len(by) > 0 {
+		query += " GROUP BY " + group + " ORDER BY " + group
+	}
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	defer rows.Close()
+	var result []UsageRow
+	for rows.Next() {
+		row, err := scanUsage(rows, by)
+		if err != nil {
+			return nil, err
+		}
+		result = append(result, row)
+	}
+	return result, rows.Err()
+}
+
+func scanUsage(rows *sql.Rows, by []Dimension) (UsageRow, error) {
+	row := UsageRow{Group: make([]string, len(by))}
+	targets := make([]any, 0, len(by)+10)
+	for i := range by {
+		targets = append(targets, &row.Group[i])
+	}
+	u := &row.Usage
+	targets = append(targets, &row.Calls, &row.Failed, &u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning, &row.Estimate, &row.BytesIn, &row.BytesOut)
+	if err := rows.Scan(targets...); err != nil {
+		return UsageRow{}, fmt.Errorf("store: usage row: %w", err)
+	}
+	for i, d := range by {
+		if d == ByDay {
+			var day int64
+			if _, err := fmt.Sscan(row.Group[i], &day); err != nil {
+				return UsageRow{}, fmt.Errorf("store: day: %w", err)
+			}
+			row.Group[i] = time.UnixMilli(day * 86400000).UTC().Format(time.DateOnly)
+		}
+	}
+	return row, nil
+}
+
+// Calls returns the newest records that match, at most limit, newest first;
+// before is the ID to go on from ("" for the newest).
+func (s *Store) Calls(ctx context.Context, filter CallFilter, before string, limit int) ([]Call, error) {
+	where, args := filter.where()
+	if before != "" {
+		args = append(args, before)
+		joint := " WHERE "
+		if where != "" {
+			joint = " AND "
+		}
+		where += fmt.Sprintf("%sid < $%d", joint, len(args))
+	}
+	args = append(args, limit)
+	rows, err := s.read.QueryContext(ctx, "SELECT "+callColumns+" FROM calls"+where+fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", len(args)), args...)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	defer rows.Close()
+	var calls []Call
+	for rows.Next() {
+		var (
+			c                         Call
+			started, firstByte, total int64
+		)
+		u := &c.Usage
+		err := rows.Scan(&c.ID, &c.KeyID, &c.Operation, &c.Model, &c.Provider, &c.UpstreamModel, &c.Stream, &c.Status, &c.Error,
+			&started, &firstByte, &total, &c.BytesIn, &c.BytesOut, &u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning, &u.Estimated)
+		if err != nil {
+			return nil, fmt.Errorf("store: call row: %w", err)
+		}
+		c.Started = time.UnixMilli(started)
+		c.FirstByte = time.Duration(firstByte) * time.Microsecond
+		c.Total = time.Duration(total) * time.Microsecond
+		calls = append(calls, c)
+	}
+	return calls, rows.Err()
+}
+
+// IsDimension reports whether usage can be grouped by d.
+func IsDimension(d Dimension) bool {
+	_, ok := dimensionColumns[d]
+	return ok
+}

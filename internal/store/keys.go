@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Key is a client's API key as stored: the secret itself is not.
+type Key struct {
+	ID       string
+	Name     string
+	Owner    string
+	Prefix   string // "limen_" or "sk-"
+	Hash     string // SHA-256 of the whole key, hex
+	OldHash  string // of the key that rotation replaced; "" when none
+	OldUntil int64  // Unix ms until which the replaced key opens
+
+	Models     []string // patterns of visible models; none is all
+	Operations []string // allowed operations; none is all
+
+	Created  int64 // Unix ms
+	Expires  int64 // Unix ms; 0 is never
+	Revoked  int64 // Unix ms; 0 is not revoked
+	LastUsed int64 // Unix ms; 0 is never
+}
+
+const keyColumns = "id, name, owner, prefix, hash, old_hash, old_until_ms, models, operations, created_ms, expires_ms, revoked_ms, last_used_ms"
+
+// Keys returns all keys, oldest first, and the revision that they stand at.
+func (s *Store) Keys(ctx context.Context) ([]Key, int64, error) {
+	revision, err := s.KeysRevision(ctx) // before the rows: a change in between is read again
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys ORDER BY created_ms, id")
+	if err != nil {
+		return nil, 0, fmt.Errorf("store: %w", err)
+	}
+	defer rows.Close()
+	var keys []Key
+	for rows.Next() {
+		k, err := scanKey(rows)
+		if err != nil {
+			return nil, 0, err
+		}
+		keys = append(keys, k)
+	}
+	return keys, revision, rows.Err()
+}
+
+// KeysRevision counts the changes to the keys.
+func (s *Store) KeysRevision(ctx context.Context) (int64, error) {
+	value, err := s.Setting(ctx, settingKeysRevision)
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(value, 10, 64)
+}
+
+// CreateKey stores a new key.
+func (s *Store) CreateKey(ctx context.Context, k Key) error {
+	return s.changeKeys(ctx, func(tx *sql.Tx) (sql.Result, error) {
+		return tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+") VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)",
+			k.ID, k.Name, k.Owner, k.Prefix, k.Hash, k.OldHash, k.OldUntil, encodeList(k.Models), encodeList(k.Operations),
+			k.Created, k.Expires, k.Revoked, k.LastUsed)
+	})
+}
+
+// SetKeyRevoked revokes a key at a time in Unix ms, or restores it with 0.
+func (s *Store) SetKeyRevoked(ctx context.Context, id string, at int64) error {
+	return s.changeKeys(ctx, func(tx *sql.Tx) (sql.Result, error) {
+		return tx.ExecContext(ctx, "UPDATE keys SET revoked_ms = $1 WHERE id = $2", at, id)
+	})
+}
+
+// RotateKey gives a key a new secret; the one it had opens until a time in
+// Unix ms.
+func (s *Store) RotateKey(ctx context.Context, id, hash string, oldUntil int64) error {
+	return s.changeKeys(ctx, func(tx *sql.Tx) (sql.Result, error) {
+		return tx.ExecContext(ctx, "UPDATE keys SET old_hash = hash, old_until_ms = $1, hash = $2 WHERE id = $3", oldUntil, hash, id)
+	})
+}
+
+// changeKeys runs one change and counts it. It returns ErrNotFound when the
+// change met no key.
+func (s *Store) changeKeys(ctx context.Context, change func(*sql.Tx) (sql.Result, error)) error {
+	return s.inTx(ctx, func(tx *sql.Tx) error {
+		result, err := change(tx)
+		if err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(ErrNotFound, err)
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO settings (name, value) VALUES ($1, '1')
+			ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)`, settingKeysRevision)
+		if err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+		return nil
+	})
+}
+
+func scanKey(rows *sql.Rows) (Key, error) {
+	var (
+		k                  Key
+		models, operations string
+	)
+	err := rows.Scan(&k.ID, &k.Name, &k.Owner, &k.Prefix, &k.Hash, &k.OldHash, &k.OldUntil, &models, &operations,
+		&k.Created, &k.Expires, &k.Revoked, &k.LastUsed)
+	if err == nil {
+		err = errors.Join(json.Unmarshal([]byte(models), &k.Models), json.Unmarshal([]byte(operations), &k.Operations))
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("store: key row: %w", err)
+	}
+	return k, nil
+}
+
+// encodeList writes a list of strings as JSON, which cannot fail; none is [].
+func encodeList(list []string) string {
+	if len(list) == 0 {
+		return "[]"
+	}
+	text, _ := json.Marshal(list)
+	return string(text)
+}

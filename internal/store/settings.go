@@ -1,0 +1,40 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// Names of settings.
+const (
+	// SettingAdminHash is the argon2id hash of the admin password.
+	SettingAdminHash = "admin_hash"
+	// settingKeysRevision counts the changes to the keys, so that replicas
+	// notice them with one cheap read.
+	settingKeysRevision = "keys_revision"
+)
+
+// Setting returns a setting's value, or ErrNotFound.
+func (s *Store) Setting(ctx context.Context, name string) (string, error) {
+	var value string
+	err := s.read.QueryRowContext(ctx, "SELECT value FROM settings WHERE name = $1", name).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	return value, nil
+}
+
+// SetSetting writes a setting.
+func (s *Store) SetSetting(ctx context.Context, name, value string) error {
+	_, err := s.write.ExecContext(ctx, `INSERT INTO settings (name, value) VALUES ($1, $2)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
