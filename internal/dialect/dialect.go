@@ -1,0 +1,108 @@
+// Package dialect says what the gateway needs of a wire format. Each format
+// is a folder below; none of them does I/O or knows HTTP's types, so that all
+// of them can be tested and fuzzed as functions of bytes.
+package dialect
+
+import (
+	"bytes"
+
+	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/sse"
+)
+
+// Name of a dialect, as written in a provider's `speaks`.
+type Name string
+
+// The dialects. An upstream may speak one that no client speaks to Limen.
+const (
+	OpenAIChat      Name = "openai-chat"
+	OpenAIResponses Name = "openai-responses"
+	Anthropic       Name = "anthropic"
+	Gemini          Name = "gemini"
+	Bedrock         Name = "bedrock"
+)
+
+// Request is what one strict look at a client's body tells.
+type Request struct {
+	Model      string
+	Stream     bool
+	WantsUsage bool // the client asked for usage within the stream
+
+	// Object holds where the members stand that the dialect edits.
+	Object jsonedit.Object
+}
+
+// Upstream is what a request body is made fit for.
+type Upstream struct {
+	Model string
+	// AskUsage: the upstream reports usage of a stream only when asked.
+	AskUsage bool
+}
+
+// Dialect is a format that clients and upstreams share: bodies and frames
+// pass through it as they are, but for what the gateway owns.
+type Dialect interface {
+	Name() Name
+	// Path of the operation, below a base URL.
+	Path() string
+	// Inspect looks at a client's body; its error is an *llm.Error.
+	Inspect(body []byte, req *Request) error
+	// Forward appends the body for an upstream, as segments that share
+	// memory with body, and returns their total length.
+	Forward(dst [][]byte, body []byte, req *Request, up Upstream) ([][]byte, int)
+	// Answer checks a whole JSON answer and reads its usage. known is false
+	// when the upstream sent none. Its error is an *llm.Error.
+	Answer(body []byte) (usage llm.Usage, known bool, err error)
+	// Follow starts to follow a stream that answers req.
+	Follow(req *Request) Follower
+	// Replay appends a whole JSON answer, which Answer accepted, as the
+	// stream that a client asked for.
+	Replay(dst, body []byte, req *Request) []byte
+}
+
+// Follower looks on while an upstream's stream passes to the client: it
+// meters, keeps out what the client must not see, mends what clients are
+// known to break on, and knows whether the stream ended well.
+type Follower interface {
+	// Frame looks at one frame. pass means that the frame's own bytes go to
+	// the client; otherwise what was appended to dst does, which may be
+	// nothing. An *llm.Error means that the upstream failed: the caller ends
+	// the stream with Fail.
+	Frame(dst []byte, f sse.Frame) (out []byte, pass bool, err error)
+	// Begun reports whether a frame with content was seen.
+	Begun() bool
+	// Done reports whether the terminal event was seen: nothing that follows
+	// matters.
+	Done() bool
+	// End is called when the upstream closed its stream cleanly before Done.
+	// It appends what was missing of a complete answer, or returns the error
+	// that the stream was cut.
+	End(dst []byte) (out []byte, err error)
+	// Fail appends the frames that tell the client of a failure.
+	Fail(dst []byte, e *llm.Error) []byte
+	// Usage is what the upstream reported, or an estimate of what was seen
+	// (in counts the bytes of the request's body).
+	Usage(in int64) llm.Usage
+}
+
+// Refollow appends a stream as a follower lets it pass: a stream that was put
+// together here is mended like one that came.
+func Refollow(dst, stream []byte, f Follower) []byte {
+	for frame, err := range sse.All(bytes.NewReader(stream), len(stream)+1) {
+		pass := false
+		if err == nil {
+			dst, pass, err = f.Frame(dst, frame)
+		}
+		if err != nil {
+			return f.Fail(dst, llm.AsError(err))
+		}
+		if pass {
+			dst = append(dst, frame.Raw...)
+		}
+		if f.Done() {
+			break
+		}
+	}
+	return dst
+}

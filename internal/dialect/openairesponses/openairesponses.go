@@ -1,0 +1,101 @@
+// Package openairesponses is the Responses dialect. So far it serves clients
+// and upstreams that both speak it: requests and answers pass as they are, but
+// for the model's name and what clients are known to break on.
+package openairesponses
+
+import (
+	"errors"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/dialect/openai"
+	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/llm"
+)
+
+// Dialect is Responses.
+type Dialect struct{}
+
+var _ dialect.Dialect = Dialect{}
+
+// Name implements dialect.Dialect.
+func (Dialect) Name() dialect.Name { return dialect.OpenAIResponses }
+
+// Path implements dialect.Dialect.
+func (Dialect) Path() string { return "/responses" }
+
+// The members of a request that the gateway acts on.
+const (
+	fieldModel = iota
+	fieldStream
+	fieldInput
+	fieldMessages
+)
+
+var requestFields = jsonedit.NewFields("model", "stream", "input", "messages")
+
+// Inspect implements dialect.Dialect.
+func (Dialect) Inspect(body []byte, req *dialect.Request) (err error) {
+	if err := jsonedit.Scan(body, requestFields, &req.Object); err != nil {
+		return openai.ScanError(err)
+	}
+	value := req.Object.Value
+	if req.Model, err = openai.Model(value(fieldModel)); err != nil {
+		return err
+	}
+	input := value(fieldInput)
+	switch kind := jsonedit.KindOf(input); {
+	case input == nil && value(fieldMessages) != nil:
+		return llm.InvalidParam("missing_required_parameter", "input",
+			"This is a Chat Completions request: it has 'messages' and no 'input'. Send it to /v1/chat/completions, or set the client to Responses.")
+	case input != nil && kind != jsonedit.KindString && kind != jsonedit.KindArray && kind != jsonedit.KindNull:
+		return openai.WrongType("input", "a string or an array of items", input)
+	}
+	req.Stream, err = openai.Flag("stream", value(fieldStream))
+	return err
+}
+
+// Forward implements dialect.Dialect.
+func (Dialect) Forward(dst [][]byte, body []byte, req *dialect.Request, up dialect.Upstream) ([][]byte, int) {
+	model := jsonedit.Set(fieldModel, jsonedit.AppendQuote(nil, up.Model))
+	return jsonedit.Splice(dst, body, req.Object.Edits(nil, model))
+}
+
+// The members of a Response that are looked at.
+const (
+	responseID = iota
+	responseStatus
+	responseError
+	responseUsage
+	responseOutput
+	responseModel
+	responseCreatedAt
+	responseCompletedAt
+)
+
+var responseFields = jsonedit.NewFields("id", "status", "error", "usage", "output", "model", "created_at", "completed_at")
+
+var (
+	errNoResponse = errors.New("the answer has no status and no output")
+	errFailed     = errors.New("the answer is a failed response")
+)
+
+// Answer implements dialect.Dialect. A response that failed in the foreground
+// is an error: clients take a 200 for an answer.
+func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
+	var object jsonedit.Object
+	if err := jsonedit.Scan(body, responseFields, &object); err != nil {
+		return usage, false, openai.NotAnAnswer(err)
+	}
+	if e := object.Value(responseError); jsonedit.KindOf(e) == jsonedit.KindObject {
+		return usage, false, openai.EventError(e)
+	}
+	status, ok := jsonedit.Unquote(object.Value(responseStatus))
+	switch {
+	case !ok || jsonedit.KindOf(object.Value(responseOutput)) != jsonedit.KindArray:
+		return usage, false, openai.NotAnAnswer(errNoResponse)
+	case status == "failed":
+		return usage, false, &llm.Error{Kind: llm.Upstream, Message: "The upstream reported that the response failed.", Err: errFailed}
+	}
+	usage, known = openai.DecodeUsage(object.Value(responseUsage))
+	return usage, known, nil
+}
