@@ -1,0 +1,264 @@
+// Package upstream calls configured providers: their address, credential and
+// connections. It sends bytes and hands back answers; what they mean is for
+// the dialects. Every connection that Limen opens to a provider is dialled
+// here.
+package upstream
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/http1"
+	"github.com/limen-gateway/limen/internal/provider"
+)
+
+// Config describes an upstream.
+type Config struct {
+	Name    string // of the provider, in the configuration
+	BaseURL string
+	Key     string // credential; empty sends none
+	Speaks  []dialect.Name
+	Headers map[string]string // sent with every request
+	Vendor  provider.Vendor   // zero when nothing is known of the server
+
+	Connect   time.Duration // limit of dialling, and of the TLS handshake
+	UserAgent string
+	// Transport replaces the network, for providers within the process.
+	Transport http.RoundTripper
+}
+
+// Upstream is a provider that can be called. It is safe for concurrent use.
+type Upstream struct {
+	Name   string
+	Vendor provider.Vendor
+	Speaks []dialect.Name
+
+	// Fitter makes bodies fit for the server; nil when there is nothing to do.
+	Fitter *provider.Fitter
+
+	secrets   []string // that no text of the upstream may show
+	base      *url.URL
+	paths     map[string]*url.URL
+	json, sse http.Header // shared by requests, never changed
+	transport http.RoundTripper
+}
+
+// paths that are called, so that no URL is put together on the way of a call.
+var operations = []string{"/models", "/chat/completions", "/responses"}
+
+// New prepares an upstream; nothing is dialled yet.
+func New(c Config) (*Upstream, error) {
+	base, err := url.Parse(c.BaseURL)
+	if err != nil || base.Host == "" {
+		return nil, fmt.Errorf("provider %s: base_url is no URL", c.Name)
+	}
+	u := &Upstream{
+		Name: c.Name, Vendor: c.Vendor, Speaks: c.Speaks, secrets: c.secrets(),
+		Fitter: provider.NewFitter(c.Vendor.Quirks),
+		base:   base, paths: map[string]*url.URL{}, transport: c.Transport,
+	}
+	for _, path := range operations {
+		at := *base
+		at.Path = strings.TrimRight(base.Path, "/") + path
+		if base.RawPath != "" {
+			at.RawPath = strings.TrimRight(base.RawPath, "/") + path
+		}
+		u.paths[path] = &at
+	}
+	u.json, u.sse = c.header("application/json"), c.header("text/event-stream")
+	if u.transport == nil {
+		u.transport = newTransport(base, c.Connect)
+	}
+	return u, nil
+}
+
+func (c *Config) header(accept string) http.Header {
+	h := http.Header{
+		"Accept": {accept}, "Accept-Encoding": {"identity"}, "User-Agent": {c.UserAgent},
+		"Content-Type": {"application/json"},
+	}
+	switch {
+	case c.Key == "":
+	case c.Vendor.Auth == provider.APIKeyHeader:
+		h["Api-Key"] = []string{c.Key}
+	default:
+		h["Authorization"] = []string{"Bearer " + c.Key}
+	}
+	for name, value := range c.Headers {
+		h.Set(name, value)
+	}
+	return h
+}
+
+// newTransport has connections of its own for each provider, so that one bad
+// host cannot starve another. Answers pass as they are, redirects too: they
+// are answers, and nothing follows them. A host that is reached plainly is
+// called in the lean way, all others by net/http.
+func newTransport(base *url.URL, connect time.Duration) http.RoundTripper {
+	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second, Control: guard}
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
+	if base.Scheme == "http" && proxy == nil && err == nil {
+		return http1.New(hostPort(base), dialer.DialContext)
+	}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		TLSHandshakeTimeout:    connect,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, WriteByteTimeout: 30 * time.Second},
+		MaxIdleConnsPerHost:    256,
+		IdleConnTimeout:        90 * time.Second,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+func hostPort(base *url.URL) string {
+	if base.Port() != "" {
+		return base.Host
+	}
+	return net.JoinHostPort(base.Hostname(), "80")
+}
+
+// errBlocked is a dial to an address that hands out credentials of the
+// machine: no provider lives there, whatever a name resolves to.
+var errBlocked = errors.New("the address is a cloud metadata service; it is never called")
+
+var metadataAddresses = []netip.Addr{
+	netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("169.254.170.2"),
+	netip.MustParseAddr("169.254.170.23"), netip.MustParseAddr("100.100.100.200"),
+	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd00:ec2::23"),
+}
+
+// guard looks at the address that is dialled, after names were resolved.
+func guard(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(metadataAddresses, at.Addr().Unmap().WithZone("")) {
+		return errBlocked
+	}
+	return nil
+}
+
+// Post sends a body to an operation. stream only sets Accept: what comes back
+// is for the caller to find out. extra adds to the upstream's own headers.
+func (u *Upstream) Post(ctx context.Context, path string, body *Body, stream bool, extra http.Header) (*http.Response, error) {
+	header := u.json
+	if stream {
+		header = u.sse
+	}
+	if len(extra) > 0 {
+		header = header.Clone()
+		for name, values := range extra {
+			header[name] = values
+		}
+	}
+	req := &http.Request{
+		Method: http.MethodPost, URL: u.paths[path], Host: u.base.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: body.open(), ContentLength: body.length,
+		GetBody: func() (io.ReadCloser, error) { return body.open(), nil },
+	}
+	resp, err := u.transport.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return resp, decompress(resp)
+}
+
+// decompress undoes a compression that was not asked for; how much may come
+// out is bounded by whoever reads.
+func decompress(resp *http.Response) error {
+	switch resp.Header.Get("Content-Encoding") {
+	case "", "identity":
+		return nil
+	case "gzip":
+		inner, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			return errors.Join(fmt.Errorf("answer is not the gzip that it says: %w", err), resp.Body.Close())
+		}
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{inner, resp.Body}
+		resp.ContentLength = -1
+		return nil
+	}
+	return errors.Join(errors.New("answer has an encoding that was not asked for"), resp.Body.Close())
+}
+
+// maxList bounds a model list.
+const maxList = 16 << 20
+
+// Models asks for the models that the upstream offers.
+func (u *Upstream) Models(ctx context.Context) ([]provider.Model, error) {
+	req := &http.Request{Method: http.MethodGet, URL: u.paths["/models"], Host: u.base.Host, Header: u.json, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	resp, err := u.transport.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if err := decompress(resp); err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET /models answered %d", resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxList {
+		return nil, fmt.Errorf("GET /models answered more than %d bytes", maxList)
+	}
+	return provider.DecodeModels(body)
+}
+
+// Redact takes credentials and the address out of a text of the upstream.
+func (u *Upstream) Redact(text string) string {
+	for _, secret := range u.secrets {
+		text = strings.ReplaceAll(text, secret, "[redacted]")
+	}
+	return strings.ReplaceAll(text, u.base.Host, u.Name)
+}
+
+// minSecret is the shortest header value that is taken for a secret: a shorter
+// one would be found in innocent words.
+const minSecret = 6
+
+func (c *Config) secrets() []string {
+	var list []string
+	if c.Key != "" {
+		list = append(list, c.Key)
+	}
+	for _, value := range c.Headers {
+		if len(value) >= minSecret {
+			list = append(list, value)
+		}
+	}
+	return list
+}
+
+// BaseURL is the address, for operators.
+func (u *Upstream) BaseURL() string { return u.base.Redacted() }
+
+// Close ends idle connections; calls under way go on.
+func (u *Upstream) Close() {
+	if t, ok := u.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
