@@ -1,0 +1,317 @@
+// Package catalog keeps the table of models in step with the configuration
+// and with the model lists of the upstreams. A list that was good once is kept
+// until a newer one comes, also over a restart: an upstream that is away takes
+// nothing off the table.
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/provider"
+	"github.com/limen-gateway/limen/internal/route"
+	"github.com/limen-gateway/limen/internal/store"
+	"github.com/limen-gateway/limen/internal/upstream"
+)
+
+const (
+	listTimeout = 15 * time.Second
+	retryEvery  = 30 * time.Second // for lists that could not be had
+	// firstLists is how long after a start, or a new configuration, callers
+	// wait for lists that have not come yet.
+	firstLists = 2 * time.Second
+)
+
+// Provider is an upstream to be: a configured provider with what is known of
+// its vendor, or one that was found.
+type Provider struct {
+	config.Provider
+	Vendor    provider.Vendor
+	Transport http.RoundTripper // replaces the network; nil for all real providers
+}
+
+// Setup is what a table is made from.
+type Setup struct {
+	Providers []Provider
+	Models    []config.Model
+	Refresh   time.Duration // of lists
+	Connect   time.Duration // limit of dialling
+}
+
+// Catalog holds the table.
+type Catalog struct {
+	store     *store.Store
+	log       *slog.Logger
+	userAgent string
+	table     atomic.Pointer[route.Table]
+	settled   atomic.Pointer[settled]
+	changed   chan struct{} // wakes Run
+
+	mu      sync.Mutex
+	setup   Setup
+	sources []*source
+}
+
+// settled is closed when the lists that a setup needs first have come.
+type settled struct {
+	done chan struct{}
+	by   time.Time // nobody waits longer
+}
+
+// source is a provider with its list.
+type source struct {
+	provider Provider
+	upstream *upstream.Upstream
+
+	list     []provider.Model
+	fetched  time.Time // of list
+	fetching bool
+	tried    time.Time
+	err      error // of the last try
+}
+
+// New returns a catalog with an empty table.
+func New(st *store.Store, log *slog.Logger, userAgent string) *Catalog {
+	c := &Catalog{store: st, log: log, userAgent: userAgent, changed: make(chan struct{}, 1)}
+	c.table.Store(route.NewTable(nil))
+	done := make(chan struct{})
+	close(done)
+	c.settled.Store(&settled{done: done})
+	return c
+}
+
+// Table is the table now.
+func (c *Catalog) Table() *route.Table { return c.table.Load() }
+
+// Await waits until the first lists of the setup have come, or their time is
+// over.
+func (c *Catalog) Await() {
+	s := c.settled.Load()
+	select {
+	case <-s.done:
+		return
+	default:
+	}
+	timer := time.NewTimer(time.Until(s.by))
+	defer timer.Stop()
+	select {
+	case <-s.done:
+	case <-timer.C:
+	}
+}
+
+// Apply makes a setup count. Providers that it does not change keep their
+// connections and lists. A setup with an error changes nothing.
+func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sources := make([]*source, 0, len(setup.Providers))
+	for _, p := range setup.Providers {
+		s, err := c.source(ctx, p, setup.Connect)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, s)
+	}
+	for _, old := range c.sources {
+		if !contains(sources, old) {
+			old.upstream.Close()
+		}
+	}
+	c.setup, c.sources = setup, sources
+	c.compile()
+	c.settled.Store(&settled{done: make(chan struct{}), by: time.Now().Add(firstLists)})
+	c.wake()
+	return nil
+}
+
+// wake makes Run look what is due.
+func (c *Catalog) wake() {
+	select {
+	case c.changed <- struct{}{}:
+	default: // it is about to
+	}
+}
+
+func contains(sources []*source, s *source) bool {
+	for _, have := range sources {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+// source finds the provider among those that are there, or makes it.
+func (c *Catalog) source(ctx context.Context, p Provider, connect time.Duration) (*source, error) {
+	for _, s := range c.sources {
+		if s.provider.Name == p.Name && reflect.DeepEqual(s.provider, p) && c.setup.Connect == connect {
+			return s, nil
+		}
+	}
+	headers := make(map[string]string, len(p.Headers))
+	for name, value := range p.Headers {
+		headers[name] = value.Reveal()
+	}
+	up, err := upstream.New(upstream.Config{
+		Name: p.Name, BaseURL: p.BaseURL, Key: p.APIKey.Reveal(), Speaks: speaks(p), Headers: headers,
+		Vendor: p.Vendor, Connect: connect, UserAgent: c.userAgent, Transport: p.Transport,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &source{provider: p, upstream: up}
+	kept, err := c.store.ModelList(ctx, listName(p))
+	if err == nil {
+		err = json.Unmarshal(kept.Body, &s.list)
+		s.fetched = kept.Fetched
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		c.log.Warn("the kept model list of a provider cannot be read", "provider", p.Name, "error", err)
+	}
+	return s, nil
+}
+
+// listName is under which a list is kept: another address has another list.
+func listName(p Provider) string { return p.Name + " " + p.BaseURL }
+
+func speaks(p Provider) []dialect.Name {
+	var names []dialect.Name
+	for _, word := range p.Speaks {
+		names = append(names, dialect.Name(word))
+	}
+	switch {
+	case len(names) > 0:
+		return names
+	case len(p.Vendor.Speaks) > 0:
+		return p.Vendor.Speaks
+	}
+	return []dialect.Name{dialect.OpenAIChat}
+}
+
+// Run keeps the lists fresh until ctx ends.
+func (c *Catalog) Run(ctx context.Context) {
+	var fetching sync.WaitGroup
+	defer fetching.Wait()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.changed:
+		case <-timer.C:
+		}
+		timer.Reset(c.refresh(ctx, &fetching))
+	}
+}
+
+// refresh begins to ask for the lists that are due, and returns when the next
+// is. A provider that does not answer holds up no other.
+func (c *Catalog) refresh(ctx context.Context, fetching *sync.WaitGroup) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	next, all := c.setup.Refresh, true
+	for _, s := range c.sources {
+		switch wait := s.due(c.setup.Refresh).Sub(now); {
+		case s.fetching:
+		case wait <= 0:
+			s.fetching = true
+			fetching.Go(func() { c.fetch(ctx, s) })
+		default:
+			next = min(next, wait)
+		}
+		all = all && !s.tried.IsZero()
+	}
+	if all {
+		c.settled.Load().close()
+	}
+	return max(next, time.Second)
+}
+
+// close is called by one goroutine only.
+func (s *settled) close() {
+	select {
+	case <-s.done:
+	default:
+		close(s.done)
+	}
+}
+
+// due is when the list is to be asked for again.
+func (s *source) due(refresh time.Duration) time.Time {
+	if s.err != nil {
+		refresh = min(refresh, retryEvery)
+	}
+	if s.tried.IsZero() {
+		return time.Time{}
+	}
+	return s.tried.Add(refresh)
+}
+
+// fetch asks for a list and puts what it brings on the table.
+func (c *Catalog) fetch(ctx context.Context, s *source) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	list, err := s.upstream.Models(ctx)
+	if err == nil {
+		if body, err := json.Marshal(list); err == nil {
+			err = c.store.SetModelList(ctx, store.ModelList{Provider: listName(s.provider), Fetched: time.Now(), Body: body})
+			if err != nil {
+				c.log.Warn("a model list could not be kept", "provider", s.provider.Name, "error", err)
+			}
+		}
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := s.err
+	s.tried, s.err, s.fetching = time.Now(), err, false
+	c.wake()
+	if err != nil {
+		if was == nil && ctx.Err() != context.Canceled {
+			c.log.Warn("a provider's models cannot be listed; what was known is kept", "provider", s.provider.Name, "kept", len(s.list), "error", s.upstream.Redact(err.Error()))
+		}
+		return
+	}
+	s.list, s.fetched = list, s.tried
+	c.compile()
+}
+
+// State is how it stands with a provider, for operators.
+type State struct {
+	Name    string    `json:"name"`
+	BaseURL string    `json:"base_url"`
+	Speaks  []string  `json:"speaks"`
+	Models  int       `json:"models"` // in the last good list
+	Fetched time.Time `json:"fetched,omitzero"`
+	Error   string    `json:"error,omitempty"` // of the last try; empty when it was good
+}
+
+// States tells how it stands with the providers.
+func (c *Catalog) States() []State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	states := make([]State, 0, len(c.sources))
+	for _, s := range c.sources {
+		st := State{Name: s.provider.Name, BaseURL: s.upstream.BaseURL(), Models: len(s.list), Fetched: s.fetched}
+		for _, d := range s.upstream.Speaks {
+			st.Speaks = append(st.Speaks, string(d))
+		}
+		if s.err != nil {
+			st.Error = s.upstream.Redact(s.err.Error())
+		}
+		states = append(states, st)
+	}
+	return states
+}

@@ -1,0 +1,175 @@
+package keys
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/store"
+)
+
+// New describes a key to issue.
+type New struct {
+	Name       string    `json:"name"`
+	Owner      string    `json:"owner,omitempty"`
+	Prefix     string    `json:"prefix,omitempty"`     // one of Prefixes; the first when empty
+	Models     []string  `json:"models,omitempty"`     // patterns of visible models; none is all
+	Operations []string  `json:"operations,omitempty"` // of Operations; none is all
+	Expires    time.Time `json:"expires,omitzero"`
+}
+
+// maxName bounds names, owners and patterns.
+const maxName = 200
+
+func (n *New) check() error {
+	n.Name = strings.TrimSpace(n.Name)
+	switch {
+	case n.Name == "":
+		return llm.InvalidParam("missing_required_parameter", "name", "A key needs a name, to know it again by.")
+	case len(n.Name) > maxName || len(n.Owner) > maxName:
+		return llm.InvalidParam("invalid_value", "name", "Name and owner have at most %d bytes.", maxName)
+	case strings.ContainsFunc(n.Name+n.Owner, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return llm.InvalidParam("invalid_value", "name", "Name and owner have no control characters.")
+	case n.Prefix != "" && !slices.Contains(Prefixes, n.Prefix):
+		return llm.InvalidParam("invalid_value", "prefix", "A key begins with %s.", strings.Join(Prefixes, " or with "))
+	case !n.Expires.IsZero() && !n.Expires.After(time.Now()):
+		return llm.InvalidParam("invalid_value", "expires", "The expiry lies in the past.")
+	}
+	for _, op := range n.Operations {
+		if !slices.Contains(Operations, op) {
+			return llm.InvalidParam("invalid_value", "operations", "There is no operation %q; there are %s.", op, strings.Join(Operations, ", "))
+		}
+	}
+	for _, p := range n.Models {
+		if p == "" || len(p) > maxName {
+			return llm.InvalidParam("invalid_value", "models", "A pattern of models has 1 to %d bytes.", maxName)
+		}
+	}
+	return nil
+}
+
+// Create issues a key and returns it whole, which never happens again.
+func (r *Keyring) Create(ctx context.Context, n New) (string, *Key, error) {
+	if err := n.check(); err != nil {
+		return "", nil, err
+	}
+	if n.Prefix == "" {
+		n.Prefix = Prefixes[0]
+	}
+	text, token := newToken(n.Prefix, "")
+	row := store.Key{
+		ID: token.ID, Name: n.Name, Owner: n.Owner, Prefix: n.Prefix, Hash: hex.EncodeToString(token.Hash[:]),
+		Models: n.Models, Operations: n.Operations, Created: time.Now().UnixMilli(),
+	}
+	if !n.Expires.IsZero() {
+		row.Expires = n.Expires.UnixMilli()
+	}
+	if err := r.store.CreateKey(ctx, row); err != nil {
+		return "", nil, err
+	}
+	k, err := r.reread(ctx, row.ID)
+	return text, k, err
+}
+
+// Revoke stops a key: the next request with it is refused.
+func (r *Keyring) Revoke(ctx context.Context, ref string) (*Key, error) {
+	return r.change(ctx, ref, func(id string) error {
+		return r.store.SetKeyRevoked(ctx, id, time.Now().UnixMilli())
+	})
+}
+
+// Restore makes a revoked key work again.
+func (r *Keyring) Restore(ctx context.Context, ref string) (*Key, error) {
+	return r.change(ctx, ref, func(id string) error { return r.store.SetKeyRevoked(ctx, id, 0) })
+}
+
+// Rotate gives a key a new secret and returns it whole. The one it had goes on
+// working for the overlap.
+func (r *Keyring) Rotate(ctx context.Context, ref string, overlap time.Duration) (text string, k *Key, err error) {
+	if overlap < 0 {
+		return "", nil, llm.InvalidParam("invalid_value", "overlap", "The overlap is a duration of 0 or more.")
+	}
+	found, err := r.Find(ref)
+	if err != nil {
+		return "", nil, err
+	}
+	k, err = r.change(ctx, found.ID, func(id string) error {
+		var token Token
+		text, token = newToken(found.Prefix, id)
+		return r.store.RotateKey(ctx, id, hex.EncodeToString(token.Hash[:]), time.Now().Add(overlap).UnixMilli())
+	})
+	return text, k, err
+}
+
+func (r *Keyring) change(ctx context.Context, ref string, f func(id string) error) (*Key, error) {
+	k, err := r.Find(ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := f(k.ID); errors.Is(err, store.ErrNotFound) {
+		return nil, noKey(ref)
+	} else if err != nil {
+		return nil, err
+	}
+	return r.reread(ctx, k.ID)
+}
+
+func (r *Keyring) reread(ctx context.Context, id string) (*Key, error) {
+	if err := r.Reload(ctx); err != nil {
+		return nil, err
+	}
+	k := r.Lookup(id)
+	if k == nil {
+		return nil, fmt.Errorf("keys: key %s is gone", id)
+	}
+	return k, nil
+}
+
+// Find returns the key with an ID, or the one with a name that no other has.
+func (r *Keyring) Find(ref string) (*Key, error) {
+	if k := r.Lookup(ref); k != nil {
+		return k, nil
+	}
+	var found []*Key
+	for _, k := range r.All() {
+		if k.Name == ref {
+			found = append(found, k)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, noKey(ref)
+	case 1:
+		return found[0], nil
+	}
+	ids := make([]string, len(found))
+	for i, k := range found {
+		ids[i] = k.ID
+	}
+	return nil, llm.InvalidParam("invalid_value", "key", "%d keys are named %q; say which by its ID: %s.", len(found), ref, strings.Join(ids, ", "))
+}
+
+func noKey(ref string) error {
+	return llm.Errorf(llm.NotFound, "There is no key with the ID or name %q. 'limen keys list' shows them.", ref)
+}
+
+// All returns the keys, oldest first.
+func (r *Keyring) All() []*Key {
+	s := r.snapshot.Load()
+	all := make([]*Key, 0, len(s.keys))
+	for _, k := range s.keys {
+		all = append(all, k)
+	}
+	slices.SortFunc(all, func(a, b *Key) int {
+		if a.Created != b.Created {
+			return int(a.Created - b.Created)
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return all
+}

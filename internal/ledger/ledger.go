@@ -1,0 +1,200 @@
+// Package ledger accounts for calls: each is written to a local journal
+// before its end is told to the client, and carried from there to the store
+// in batches. A store that is away stops nobody and loses nothing; a crash is
+// made good by reading the journal again.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/store"
+)
+
+const drainEvery = time.Second
+
+// Ledger takes records of calls.
+type Ledger struct {
+	store   *store.Store
+	log     *slog.Logger
+	journal *journal
+	pending atomic.Int64 // records that are not yet in the store
+	failed  atomic.Int64 // Unix ns of the last record that could not be written
+
+	own    uint64     // the first file of this process
+	drain  sync.Mutex // one drain at a time
+	seq    uint64     // the file up to which the store has everything
+	offset int64      // in file seq
+	reader segmentReader
+}
+
+// Open opens the journal in a data directory. What a former process left is
+// carried to the store by the first Drain.
+func Open(dir string, st *store.Store, log *slog.Logger) (*Ledger, error) {
+	dir = filepath.Join(dir, "journal")
+	j, err := openJournal(dir)
+	if err != nil {
+		return nil, err
+	}
+	seqs, err := segments(dir)
+	if err != nil {
+		return nil, errors.Join(err, j.close())
+	}
+	return &Ledger{store: st, log: log, journal: j, own: j.seq, seq: seqs[0]}, nil
+}
+
+// Append writes the record of a call. When it returns nil, the call is
+// accounted for, whatever happens to this process or to the store.
+func (l *Ledger) Append(c *store.Call) error {
+	if err := l.journal.append(c); err != nil {
+		l.failed.Store(time.Now().UnixNano())
+		return err
+	}
+	l.pending.Add(1)
+	return nil
+}
+
+// Pending is the number of records that wait for the store, as far as this
+// process wrote them.
+func (l *Ledger) Pending() int64 { return l.pending.Load() }
+
+// Run drains the journal until ctx ends. Failures are logged once until the
+// store answers again.
+func (l *Ledger) Run(ctx context.Context) {
+	tick := time.NewTicker(drainEvery)
+	defer tick.Stop()
+	healthy := true
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := errors.Join(l.journal.sync(), l.Drain(ctx))
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil && healthy {
+			l.log.Error("usage cannot be stored; it waits in the journal", "error", err, "pending", l.Pending())
+		}
+		if err == nil && !healthy {
+			l.log.Info("usage is stored again")
+		}
+		healthy = err == nil
+	}
+}
+
+// Drain carries to the store all that was appended before the call.
+func (l *Ledger) Drain(ctx context.Context) error {
+	l.drain.Lock()
+	defer l.drain.Unlock()
+	lastSeq, lastSize := l.journal.position()
+	for {
+		if l.seq == lastSeq && l.offset >= lastSize {
+			return nil
+		}
+		path, end := segmentPath(l.journal.dir, l.seq), int64(math.MaxInt64)
+		if l.seq == lastSeq {
+			end = lastSize // what lies behind is being written, and may fail
+		}
+		calls, next, err := l.reader.read(path, l.offset, end)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("ledger: %w", err)
+		}
+		if len(calls) > 0 {
+			if err := l.store.AddCalls(ctx, calls); err != nil {
+				return err
+			}
+			if l.seq >= l.own {
+				l.pending.Add(-int64(len(calls)))
+			}
+			l.offset = next
+			continue
+		}
+		if l.seq == lastSeq {
+			return nil
+		}
+		if err := l.retire(path); err != nil {
+			return err
+		}
+	}
+}
+
+// retire removes a file that the store has whole and goes on to the next. A
+// tail that cannot be read is kept aside: it was never acknowledged, or the
+// disk has damaged it.
+func (l *Ledger) retire(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("ledger: %w", err)
+	case info.Size() > l.offset:
+		aside := unused(path, ".cut")
+		l.log.Warn("the journal has a record that was not written whole; kept aside", "file", aside, "offset", l.offset)
+		err = os.Rename(path, aside)
+	default:
+		err = os.Remove(path)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	l.seq++
+	l.offset = 0
+	return nil
+}
+
+// unused returns path and suffix, with a number between them when there is
+// such a file already.
+func unused(path, suffix string) string {
+	name := path + suffix
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s.%d%s", path, n, suffix)
+	}
+}
+
+// Close drains once more and closes the journal. Records that the store does
+// not take stay in the journal for the next start.
+func (l *Ledger) Close(ctx context.Context) error {
+	err := l.Drain(ctx)
+	if err == nil {
+		err = l.retireAll()
+	}
+	return errors.Join(err, l.journal.close())
+}
+
+// retireAll removes the last file when the store has all of it.
+func (l *Ledger) retireAll() error {
+	l.drain.Lock()
+	defer l.drain.Unlock()
+	seq, size := l.journal.position()
+	if l.seq != seq || l.offset < size {
+		return nil
+	}
+	return l.retire(segmentPath(l.journal.dir, seq))
+}
+
+// retryAfterFailure is how long calls are refused after a record could not be
+// written, before the next may try.
+const retryAfterFailure = time.Second
+
+// Ready reports whether a call may begin: not right after a record could not
+// be written, for a call that cannot be accounted for must not be made.
+func (l *Ledger) Ready() error {
+	failed := l.failed.Load()
+	if failed != 0 && time.Now().UnixNano()-failed < int64(retryAfterFailure) {
+		return errors.New("ledger: the journal cannot be written")
+	}
+	return nil
+}

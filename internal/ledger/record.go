@@ -1,0 +1,172 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/store"
+)
+
+// A record in the journal is
+//
+//	length  uint32, little endian, of the payload
+//	crc     uint32, Castagnoli, of the payload
+//	payload version byte, then the fields of store.Call in the order of
+//	        appendCall: strings with a length before them, integers as varints
+//
+// A new field goes to the end under a new version.
+const (
+	headerLen  = 8
+	version    = 1
+	maxPayload = 64 << 10
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errTorn is the end of what was written whole: a crash cut the last record.
+var errTorn = errors.New("ledger: record is cut or damaged")
+
+// appendRecord appends a call as one record.
+func appendRecord(dst []byte, c *store.Call) []byte {
+	start := len(dst)
+	dst = append(dst, make([]byte, headerLen)...)
+	dst = appendCall(dst, c)
+	payload := dst[start+headerLen:]
+	binary.LittleEndian.PutUint32(dst[start:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(dst[start+4:], crc32.Checksum(payload, castagnoli))
+	return dst
+}
+
+func appendCall(dst []byte, c *store.Call) []byte {
+	dst = append(dst, version)
+	for _, s := range [...]string{c.ID, c.KeyID, c.Operation, c.Model, c.Provider, c.UpstreamModel, c.Error} {
+		dst = binary.AppendUvarint(dst, uint64(len(s)))
+		dst = append(dst, s...)
+	}
+	var flags uint64
+	if c.Stream {
+		flags |= flagStream
+	}
+	if c.Usage.Estimated {
+		flags |= flagEstimated
+	}
+	u := &c.Usage
+	for _, n := range [...]int64{
+		int64(flags), int64(c.Status), c.Started.UnixMilli(), int64(c.FirstByte), int64(c.Total), c.BytesIn, c.BytesOut,
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning,
+	} {
+		dst = binary.AppendVarint(dst, n)
+	}
+	return dst
+}
+
+const (
+	flagStream = 1 << iota
+	flagEstimated
+)
+
+// readRecord takes the first record of data. It returns errTorn when that is
+// not whole.
+func readRecord(data []byte, known names) (c store.Call, rest []byte, err error) {
+	if len(data) < headerLen {
+		return c, nil, errTorn
+	}
+	n := binary.LittleEndian.Uint32(data)
+	sum := binary.LittleEndian.Uint32(data[4:])
+	if n == 0 || n > maxPayload || int(n) > len(data)-headerLen {
+		return c, nil, errTorn
+	}
+	payload, rest := data[headerLen:headerLen+n], data[headerLen+n:]
+	if crc32.Checksum(payload, castagnoli) != sum {
+		return c, nil, errTorn
+	}
+	c, err = decodeCall(payload, known)
+	return c, rest, err
+}
+
+func decodeCall(payload []byte, known names) (c store.Call, err error) {
+	r := reader{data: payload}
+	if r.byte() != version {
+		return c, errors.New("ledger: the journal was written by a newer release; use that release to drain it")
+	}
+	c.ID = string(r.bytes())
+	for _, s := range [...]*string{&c.KeyID, &c.Operation, &c.Model, &c.Provider, &c.UpstreamModel, &c.Error} {
+		*s = known.get(r.bytes())
+	}
+	var flags, status, started, firstByte, total int64
+	u := &c.Usage
+	for _, n := range [...]*int64{
+		&flags, &status, &started, &firstByte, &total, &c.BytesIn, &c.BytesOut,
+		&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning,
+	} {
+		*n = r.varint()
+	}
+	c.Stream, u.Estimated = flags&flagStream != 0, flags&flagEstimated != 0
+	c.Status, c.Started = int(status), time.UnixMilli(started)
+	c.FirstByte, c.Total = time.Duration(firstByte), time.Duration(total)
+	if r.failed {
+		return c, errTorn
+	}
+	return c, nil
+}
+
+// reader takes a payload apart; once it failed it returns zeros.
+type reader struct {
+	data   []byte
+	failed bool
+}
+
+func (r *reader) take(n int) []byte {
+	if r.failed || n < 0 || n > len(r.data) {
+		r.failed = true
+		return nil
+	}
+	taken := r.data[:n]
+	r.data = r.data[n:]
+	return taken
+}
+
+func (r *reader) byte() byte {
+	b := r.take(1)
+	if r.failed {
+		return 0
+	}
+	return b[0]
+}
+
+func (r *reader) bytes() []byte {
+	n, size := binary.Uvarint(r.data)
+	if size <= 0 || n > math.MaxInt32 {
+		r.failed = true
+		return nil
+	}
+	r.take(size)
+	return r.take(int(n))
+}
+
+// names are strings that many records have in common.
+type names map[string]string
+
+// maxNames bounds names: clients choose some of them.
+const maxNames = 1000
+
+func (n names) get(b []byte) string {
+	if s, ok := n[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if len(n) < maxNames {
+		n[s] = s
+	}
+	return s
+}
+
+func (r *reader) varint() int64 {
+	n, size := binary.Varint(r.data)
+	r.take(max(size, 0))
+	r.failed = r.failed || size <= 0
+	return n
+}

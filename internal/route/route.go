@@ -1,0 +1,113 @@
+// Package route says which models there are and who serves them. A table is
+// compiled from the configuration and the upstreams' model lists, and never
+// changes; it does no I/O.
+package route
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/provider"
+	"github.com/limen-gateway/limen/internal/upstream"
+)
+
+// Target is a model of an upstream.
+type Target struct {
+	Upstream *upstream.Upstream
+	Model    string // as the upstream calls it
+	Weight   int
+	Reasons  bool // the model is known to reason
+}
+
+// Model is what clients can ask for.
+type Model struct {
+	ID        string
+	Targets   []Target // best first, at least one
+	VisibleTo []config.Pattern
+	Facts     provider.Model
+}
+
+// Viewer is whoever asks for models: a key.
+type Viewer interface {
+	// KeyName is matched with a model's VisibleTo.
+	KeyName() string
+	// Sees reports whether the key itself is for a model.
+	Sees(id string) bool
+}
+
+// visible reports whether a viewer may know and use the model.
+func (m *Model) visible(v Viewer) bool {
+	return v.Sees(m.ID) && (len(m.VisibleTo) == 0 ||
+		slices.ContainsFunc(m.VisibleTo, func(p config.Pattern) bool { return p.Match(v.KeyName()) }))
+}
+
+// Table holds all models.
+type Table struct {
+	models map[string]*Model
+	sorted []*Model
+}
+
+// NewTable makes a table; of two models with one ID the first counts.
+func NewTable(models []*Model) *Table {
+	t := &Table{models: make(map[string]*Model, len(models))}
+	for _, m := range models {
+		if t.models[m.ID] == nil {
+			t.models[m.ID] = m
+		}
+	}
+	t.sorted = slices.SortedFunc(maps.Values(t.models), func(a, b *Model) int { return cmp.Compare(a.ID, b.ID) })
+	return t
+}
+
+// Visible lists the models that a viewer may use, by ID.
+func (t *Table) Visible(v Viewer) []*Model {
+	var list []*Model
+	for _, m := range t.sorted {
+		if m.visible(v) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// All lists all models, by ID.
+func (t *Table) All() []*Model { return t.sorted }
+
+// Find returns a model that a viewer may use, nil when there is none.
+func (t *Table) Find(v Viewer, id string) *Model {
+	if m := t.models[id]; m != nil && m.visible(v) {
+		return m
+	}
+	return nil
+}
+
+// Resolve is Find with an error that names the nearest models. It is the same
+// for a model that does not exist and for one that the viewer may not know.
+func (t *Table) Resolve(v Viewer, id string) (*Model, error) {
+	if m := t.Find(v, id); m != nil {
+		return m, nil
+	}
+	return nil, t.unknown(v, id)
+}
+
+// maxShown bounds how much of a client's model name is said back.
+const maxShown = 100
+
+func (t *Table) unknown(v Viewer, id string) error {
+	shown := id
+	if len(shown) > maxShown {
+		shown = shown[:maxShown] + "…"
+	}
+	e := llm.Errorf(llm.NoModel, "The model '%s' does not exist or you do not have access to it.", shown)
+	e.Param = "model"
+	visible := t.Visible(v)
+	if len(visible) == 0 {
+		e.Message += " No model is visible to this key."
+		return e
+	}
+	e.Message += " " + suggestion(nearest(visible, id))
+	return e
+}
