@@ -1,0 +1,399 @@
+// Package admin is the admin API, JSON under /api/v1: every operation of the
+// command line, of scripts and of the console to come. It checks no
+// credential: whoever routes to it has done so.
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/catalog"
+	"github.com/limen-gateway/limen/internal/dialect/openai"
+	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/ledger"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/store"
+)
+
+// API serves the operations.
+type API struct {
+	Keys    *keys.Keyring
+	Admin   *keys.Admin
+	Catalog *catalog.Catalog // nil without a running gateway
+	Ledger  *ledger.Ledger
+	Store   *store.Store
+	Log     *slog.Logger
+	Version string
+	// KeyPrefix is what keys begin with when nothing else is asked for.
+	KeyPrefix func() string
+	// Config is the configuration in force as JSON, without secrets; Reload
+	// reads its file again. Both are nil without a running gateway.
+	Config func() ([]byte, error)
+	Reload func() error
+}
+
+// Handler returns the API with all its routes.
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, operation := range map[string]operation{
+		"GET /api/v1/keys":                a.listKeys,
+		"POST /api/v1/keys":               a.createKey,
+		"GET /api/v1/keys/{key}":          a.showKey,
+		"POST /api/v1/keys/{key}/revoke":  a.revokeKey,
+		"POST /api/v1/keys/{key}/rotate":  a.rotateKey,
+		"POST /api/v1/keys/{key}/restore": a.restoreKey,
+		"GET /api/v1/models":              a.listModels,
+		"GET /api/v1/providers":           a.listProviders,
+		"GET /api/v1/usage":               a.usage,
+		"GET /api/v1/calls":               a.calls,
+		"GET /api/v1/config":              a.showConfig,
+		"POST /api/v1/config/reload":      a.reload,
+		"POST /api/v1/admin/password":     a.setPassword,
+		"GET /api/v1/status":              a.status,
+	} {
+		mux.HandleFunc(pattern, a.serve(operation))
+	}
+	mux.HandleFunc("/", a.serve(func(r *http.Request) (any, error) {
+		return nil, llm.Errorf(llm.NotFound, "There is no admin operation %s %s.", r.Method, r.URL.Path)
+	}))
+	return mux
+}
+
+// operation answers with a document, or with an error.
+type operation func(r *http.Request) (any, error)
+
+// maxRequest bounds the body of an admin request.
+const maxRequest = 1 << 20
+
+func (a *API) serve(op operation) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "application/json")
+		h.Set("Cache-Control", "no-store")
+		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+		document, err := op(r)
+		if err == nil {
+			var body []byte
+			if body, err = json.Marshal(document); err == nil {
+				w.Write(append(body, '\n'))
+				return
+			}
+		}
+		e := llm.AsError(err)
+		if e.Kind == llm.Internal {
+			a.Log.Error("an admin operation failed", "operation", r.Pattern, "error", err)
+		}
+		w.WriteHeader(openai.Status(e))
+		w.Write(append(openai.AppendError(nil, e), '\n'))
+	}
+}
+
+// decode reads the body into a struct, strictly: an unknown member is an
+// error. An empty body leaves it as it is.
+func decode(r *http.Request, into any) error {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	switch err := d.Decode(into); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return llm.InvalidParam("invalid_value", "", "The body of the request cannot be used: %v.", err)
+	}
+	return nil
+}
+
+// status tells that the API answers, and who.
+func (a *API) status(*http.Request) (any, error) {
+	return struct {
+		Version string `json:"version"`
+		Pending int64  `json:"usage_records_pending"`
+	}{a.Version, a.Ledger.Pending()}, nil
+}
+
+func (a *API) showConfig(*http.Request) (any, error) {
+	if a.Config == nil {
+		return nil, errNotRunning
+	}
+	document, err := a.Config()
+	return json.RawMessage(document), err
+}
+
+func (a *API) reload(*http.Request) (any, error) {
+	if a.Reload == nil {
+		return nil, errNotRunning
+	}
+	if err := a.Reload(); err != nil {
+		return nil, &llm.Error{Kind: llm.Invalid, Message: "The configuration was not taken; the last good one stays in force.\n" + err.Error()}
+	}
+	return struct {
+		Status string `json:"status"`
+	}{"reloaded"}, nil
+}
+
+var errNotRunning = llm.Errorf(llm.NotFound, "This needs a running gateway.")
+
+func (a *API) setPassword(r *http.Request) (any, error) {
+	var in struct {
+		Password string `json:"password"`
+	}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	if in.Password == "" {
+		in.Password = keys.NewPassword()
+	}
+	return struct {
+		Password string `json:"password"`
+	}{in.Password}, a.Admin.SetPassword(r.Context(), in.Password)
+}
+
+func (a *API) listProviders(*http.Request) (any, error) {
+	if a.Catalog == nil {
+		return nil, errNotRunning
+	}
+	a.Catalog.Await()
+	return struct {
+		Providers []catalog.State `json:"providers"`
+	}{a.Catalog.States()}, nil
+}
+
+// Model is a model as operators see it.
+type Model struct {
+	ID        string   `json:"id"`
+	Targets   []string `json:"targets"`
+	VisibleTo []string `json:"visible_to,omitempty"`
+	Context   int      `json:"context,omitempty"`
+	MaxOutput int      `json:"max_output,omitempty"`
+	Speaks    []string `json:"speaks"`
+}
+
+func (a *API) listModels(*http.Request) (any, error) {
+	if a.Catalog == nil {
+		return nil, errNotRunning
+	}
+	a.Catalog.Await()
+	models := []Model{}
+	for _, m := range a.Catalog.Table().All() {
+		out := Model{ID: m.ID, Context: m.Facts.Context, MaxOutput: m.Facts.MaxOutput}
+		for _, t := range m.Targets {
+			out.Targets = append(out.Targets, t.Upstream.Name+"/"+t.Model)
+		}
+		for _, d := range m.Targets[0].Upstream.Speaks {
+			out.Speaks = append(out.Speaks, string(d))
+		}
+		for _, p := range m.VisibleTo {
+			out.VisibleTo = append(out.VisibleTo, string(p))
+		}
+		models = append(models, out)
+	}
+	return struct {
+		Models []Model `json:"models"`
+	}{models}, nil
+}
+
+// Tokens are the counters of usage, disjoint.
+type Tokens struct {
+	Input      int64 `json:"input_tokens"`
+	CacheRead  int64 `json:"cache_read_tokens"`
+	CacheWrite int64 `json:"cache_write_tokens"`
+	Output     int64 `json:"output_tokens"`
+	Reasoning  int64 `json:"reasoning_tokens"`
+	Total      int64 `json:"total_tokens"`
+}
+
+func newTokens(u llm.Usage) Tokens {
+	return Tokens{u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Total()}
+}
+
+// Sum is the usage of some calls.
+type Sum struct {
+	Calls     int64 `json:"calls"`
+	Failed    int64 `json:"failed"`
+	Estimated int64 `json:"estimated"` // calls whose tokens are an estimate
+	Tokens
+	BytesIn  int64 `json:"bytes_in"`
+	BytesOut int64 `json:"bytes_out"`
+}
+
+// UsageRow is the sum of one group.
+type UsageRow struct {
+	Key      string `json:"key,omitempty"`      // ID
+	KeyName  string `json:"key_name,omitempty"` // as it is now
+	Model    string `json:"model,omitempty"`
+	Provider string `json:"provider,omitempty"`
+	Day      string `json:"day,omitempty"` // 2006-01-02, UTC
+	Sum
+}
+
+// Usage is the answer of GET /api/v1/usage: the sum of all, and by groups.
+type Usage struct {
+	Sum
+	By     []string   `json:"by"`
+	Groups []UsageRow `json:"groups"`
+}
+
+func newSum(r store.UsageRow) Sum {
+	return Sum{Calls: r.Calls, Failed: r.Failed, Estimated: r.Estimate, Tokens: newTokens(r.Usage), BytesIn: r.BytesIn, BytesOut: r.BytesOut}
+}
+
+// filter reads since, until (RFC 3339 or a date), key and model.
+func (a *API) filter(r *http.Request) (f store.CallFilter, err error) {
+	q := r.URL.Query()
+	if f.Since, err = parseTime("since", q.Get("since")); err != nil {
+		return f, err
+	}
+	if f.Until, err = parseTime("until", q.Get("until")); err != nil {
+		return f, err
+	}
+	f.Model = q.Get("model")
+	if ref := q.Get("key"); ref != "" {
+		k, err := a.Keys.Find(ref)
+		if err != nil {
+			return f, err
+		}
+		f.KeyID = k.ID
+	}
+	return f, nil
+}
+
+func parseTime(param, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, llm.InvalidParam("invalid_value", param, "%s is a date such as 2026-01-31 or a time such as 2026-01-31T15:00:00Z.", param)
+}
+
+func (a *API) usage(r *http.Request) (any, error) {
+	filter, err := a.filter(r)
+	if err != nil {
+		return nil, err
+	}
+	var by []store.Dimension
+	if text := r.URL.Query().Get("by"); text != "" {
+		for _, name := range strings.Split(text, ",") {
+			d := store.Dimension(strings.TrimSpace(name))
+			if !store.IsDimension(d) {
+				return nil, llm.InvalidParam("invalid_value", "by", "Usage is grouped by key, model, provider and day, not by %q.", name)
+			}
+			by = append(by, d)
+		}
+	}
+	if err := a.settle(r.Context()); err != nil {
+		return nil, err
+	}
+	total, err := a.Store.Usage(r.Context(), filter, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := Usage{Sum: newSum(total[0]), By: []string{}, Groups: []UsageRow{}}
+	if len(by) == 0 {
+		return out, nil
+	}
+	rows, err := a.Store.Usage(r.Context(), filter, by)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		out.Groups = append(out.Groups, a.usageRow(row, by))
+	}
+	for _, d := range by {
+		out.By = append(out.By, string(d))
+	}
+	return out, nil
+}
+
+func (a *API) usageRow(row store.UsageRow, by []store.Dimension) UsageRow {
+	out := UsageRow{Sum: newSum(row)}
+	for i, d := range by {
+		value := row.Group[i]
+		switch d {
+		case store.ByKey:
+			out.Key = value
+			if k := a.Keys.Lookup(value); k != nil {
+				out.KeyName = k.Name
+			}
+		case store.ByModel:
+			out.Model = value
+		case store.ByProvider:
+			out.Provider = value
+		case store.ByDay:
+			out.Day = value
+		}
+	}
+	return out
+}
+
+// settle brings what the journal holds to the store, so that sums are whole.
+func (a *API) settle(ctx context.Context) error {
+	if err := a.Ledger.Drain(ctx); err != nil {
+		return &llm.Error{Kind: llm.Unavailable, Message: "The store is away; usage cannot be read now. Nothing is lost: it waits in the journal.", Err: err}
+	}
+	return nil
+}
+
+// Call is the record of one call.
+type Call struct {
+	RequestID     string    `json:"request_id"`
+	Time          time.Time `json:"time"`
+	Key           string    `json:"key"`
+	Operation     string    `json:"operation"`
+	Model         string    `json:"model"`
+	Provider      string    `json:"provider"`
+	UpstreamModel string    `json:"upstream_model"`
+	Stream        bool      `json:"stream"`
+	Status        int       `json:"status"`
+	Error         string    `json:"error,omitempty"`
+	FirstByteMs   float64   `json:"first_byte_ms"`
+	TotalMs       float64   `json:"total_ms"`
+	Tokens
+	Estimated bool  `json:"estimated"`
+	BytesIn   int64 `json:"bytes_in"`
+	BytesOut  int64 `json:"bytes_out"`
+}
+
+// maxCalls bounds one page of calls.
+const maxCalls = 10000
+
+func (a *API) calls(r *http.Request) (any, error) {
+	filter, err := a.filter(r)
+	if err != nil {
+		return nil, err
+	}
+	limit := 100
+	if text := r.URL.Query().Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxCalls {
+			return nil, llm.InvalidParam("invalid_value", "limit", "limit is a number from 1 to %d.", maxCalls)
+		}
+	}
+	if err := a.settle(r.Context()); err != nil {
+		return nil, err
+	}
+	rows, err := a.Store.Calls(r.Context(), filter, strings.TrimPrefix(r.URL.Query().Get("before"), "req_"), limit)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Calls []Call `json:"calls"`
+	}{[]Call{}}
+	for _, c := range rows {
+		out.Calls = append(out.Calls, Call{
+			RequestID: "req_" + c.ID, Time: c.Started.UTC(), Key: c.KeyID, Operation: c.Operation, Model: c.Model, Provider: c.Provider,
+			UpstreamModel: c.UpstreamModel, Stream: c.Stream, Status: c.Status, Error: c.Error,
+			FirstByteMs: float64(c.FirstByte.Microseconds()) / 1000, TotalMs: float64(c.Total.Microseconds()) / 1000,
+			Tokens: newTokens(c.Usage), Estimated: c.Usage.Estimated, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
+		})
+	}
+	return out, nil
+}

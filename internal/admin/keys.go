@@ -1,0 +1,139 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/llm"
+)
+
+// Key is a key as operators see it. The key itself is in it once, when it is
+// issued or rotated.
+type Key struct {
+	ID         string    `json:"id"`
+	Key        string    `json:"key,omitempty"`
+	Name       string    `json:"name"`
+	Owner      string    `json:"owner,omitempty"`
+	Prefix     string    `json:"prefix"`
+	Status     string    `json:"status"` // active, revoked, expired
+	Models     []string  `json:"models"`
+	Operations []string  `json:"operations"`
+	Created    time.Time `json:"created"`
+	Expires    time.Time `json:"expires,omitzero"`
+	Revoked    time.Time `json:"revoked,omitzero"`
+	LastUsed   time.Time `json:"last_used,omitzero"`
+	OldUntil   time.Time `json:"replaced_key_until,omitzero"` // until when the key before the last rotation works
+}
+
+func newKey(k *keys.Key, text string) Key {
+	now := time.Now()
+	out := Key{
+		ID: k.ID, Key: text, Name: k.Name, Owner: k.Owner, Prefix: k.Prefix, Status: "active",
+		Models: append([]string{}, k.Models...), Operations: append([]string{}, k.Operations...),
+		Created: fromMs(k.Created), Expires: fromMs(k.Expires), Revoked: fromMs(k.Revoked), LastUsed: fromMs(k.LastUsed),
+	}
+	if k.OldUntil > now.UnixMilli() {
+		out.OldUntil = fromMs(k.OldUntil)
+	}
+	switch {
+	case k.Revoked != 0:
+		out.Status = "revoked"
+	case k.Expires != 0 && k.Expires <= now.UnixMilli():
+		out.Status = "expired"
+	}
+	return out
+}
+
+// fromMs is a time in UTC; 0 is none.
+func fromMs(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func (a *API) listKeys(r *http.Request) (any, error) {
+	if err := a.refreshKeys(r); err != nil {
+		return nil, err
+	}
+	list := []Key{}
+	for _, k := range a.Keys.All() {
+		list = append(list, newKey(k, ""))
+	}
+	return struct {
+		Keys []Key `json:"keys"`
+	}{list}, nil
+}
+
+// refreshKeys reads the keys anew, for the time of their last use, which
+// comes with usage.
+func (a *API) refreshKeys(r *http.Request) error {
+	if err := a.settle(r.Context()); err != nil {
+		return err
+	}
+	return a.Keys.Reload(r.Context())
+}
+
+func (a *API) createKey(r *http.Request) (any, error) {
+	var in keys.New
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	if in.Prefix == "" {
+		in.Prefix = a.KeyPrefix()
+	}
+	text, k, err := a.Keys.Create(r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	return newKey(k, text), nil
+}
+
+func (a *API) showKey(r *http.Request) (any, error) {
+	if err := a.refreshKeys(r); err != nil {
+		return nil, err
+	}
+	k, err := a.Keys.Find(r.PathValue("key"))
+	if err != nil {
+		return nil, err
+	}
+	return newKey(k, ""), nil
+}
+
+func (a *API) revokeKey(r *http.Request) (any, error) {
+	k, err := a.Keys.Revoke(r.Context(), r.PathValue("key"))
+	if err != nil {
+		return nil, err
+	}
+	return newKey(k, ""), nil
+}
+
+func (a *API) restoreKey(r *http.Request) (any, error) {
+	k, err := a.Keys.Restore(r.Context(), r.PathValue("key"))
+	if err != nil {
+		return nil, err
+	}
+	return newKey(k, ""), nil
+}
+
+func (a *API) rotateKey(r *http.Request) (any, error) {
+	var in struct {
+		Overlap string `json:"overlap"` // duration; none by default
+	}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	var overlap time.Duration
+	if in.Overlap != "" {
+		var err error
+		if overlap, err = time.ParseDuration(in.Overlap); err != nil {
+			return nil, llm.InvalidParam("invalid_value", "overlap", "overlap is a duration such as 24h or 30m, not %q.", in.Overlap)
+		}
+	}
+	text, k, err := a.Keys.Rotate(r.Context(), r.PathValue("key"), overlap)
+	if err != nil {
+		return nil, err
+	}
+	return newKey(k, text), nil
+}

@@ -1,0 +1,287 @@
+// Package app builds every part from the configuration, starts it and stops
+// it: the only wiring there is.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/admin"
+	"github.com/limen-gateway/limen/internal/catalog"
+	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/dialect/openaichat"
+	"github.com/limen-gateway/limen/internal/dialect/openairesponses"
+	"github.com/limen-gateway/limen/internal/gateway"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/telemetry"
+)
+
+// Options are what the command line decides. Empty members leave the decision
+// to the configuration.
+type Options struct {
+	ConfigPath  string // empty: no file
+	Listen      string
+	Data        string
+	DatabaseURL string
+	BehindProxy bool
+	LogFormat   string
+	LogLevel    string
+	Version     string
+
+	Stdout   io.Writer // what people read once: password, key, how to begin
+	Stderr   io.Writer // the log
+	Terminal bool      // Stderr is one
+	Reload   <-chan os.Signal
+}
+
+// DefaultData is the data directory when nothing names one.
+const DefaultData = "limen-data"
+
+// DataDir decides on the data directory: the flag or variable, the
+// configuration, the directory that a service manager gives, the default.
+func DataDir(chosen, configured string) string {
+	given := filepath.SplitList(os.Getenv("STATE_DIRECTORY")) // a service may have several
+	for _, dir := range append([]string{chosen, configured}, given...) {
+		if dir != "" {
+			return dir
+		}
+	}
+	return DefaultData
+}
+
+// app is a running gateway.
+type app struct {
+	opts    Options
+	log     *slog.Logger
+	level   slog.LevelVar
+	data    *Data
+	catalog *catalog.Catalog
+	gateway *gateway.Gateway
+	config  atomic.Pointer[config.Config]
+	watcher *config.Watcher // nil without a file
+
+	draining atomic.Bool
+	reload   sync.Mutex // one application of a configuration at a time
+}
+
+// Run serves until ctx ends, then drains and stops. It returns when nothing
+// of it runs any more.
+func Run(ctx context.Context, opts Options) (err error) {
+	floor := heapFloor()
+	defer runtime.KeepAlive(floor)
+	a := &app{opts: opts}
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	logs := telemetry.NewAsyncWriter(opts.Stderr)
+	defer logs.Close()
+	format := a.logFormat(cfg)
+	a.log = telemetry.NewLogger(logs, format, &a.level)
+
+	dataDir := DataDir(opts.Data, cfg.Data)
+	if a.data, err = OpenData(ctx, dataDir, opts.DatabaseURL, a.log); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.data.Close(context.WithoutCancel(ctx))) }()
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w (choose another address with --listen)", cfg.Listen, errors.Unwrap(err))
+	}
+	defer listener.Close()
+	socket, removeSocket, err := a.data.listenSocket()
+	if err != nil {
+		return fmt.Errorf("cannot listen for the command line: %w", err)
+	}
+	defer removeSocket()
+
+	a.catalog = catalog.New(a.data.Store, a.log, "limen/"+opts.Version)
+	api := a.adminAPI()
+	a.gateway = gateway.New(gateway.Parts{
+		Keys: a.data.Keys, Admin: a.data.Admin, Models: a.catalog, Ledger: a.data.Ledger, Health: a, Log: a.log,
+		Calls:    telemetry.NewCallLog(logs, format, &a.level),
+		Dialects: []dialect.Dialect{openaichat.Dialect{}, openairesponses.Dialect{}},
+		AdminAPI: api,
+		Metrics: telemetry.NewMetrics(telemetry.Gauges{
+			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,
+			Models: func() int { return len(a.catalog.Table().All()) },
+		}),
+	})
+	if err := a.apply(ctx, cfg); err != nil {
+		return err
+	}
+	server, err := a.newServer(cfg, dataDir)
+	if err != nil {
+		return err
+	}
+	// Everything that runs beside the calls runs here, and ends before the
+	// data directory is closed.
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() { a.data.Keys.Watch(background) })
+	running.Go(func() { a.data.Ledger.Run(background) })
+	running.Go(func() { a.catalog.Run(background) })
+	running.Go(func() { a.follow(background) })
+	commands := &http.Server{Handler: api, ReadHeaderTimeout: readHeader, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
+	running.Go(func() { commands.Serve(socket) })
+	defer commands.Close()
+	if err := a.welcome(ctx, cfg, listener.Addr()); err != nil {
+		return err
+	}
+	return a.serve(ctx, server, listener)
+}
+
+// loadConfig reads the configuration for the first time.
+func (a *app) loadConfig() (*config.Config, error) {
+	cfg := config.Default()
+	if a.opts.ConfigPath != "" {
+		a.watcher = config.NewWatcher(a.opts.ConfigPath, ConfigOptions(), a.reapply, func(err error) {
+			a.log.Error("the configuration was not taken; the last good one stays in force", "error", err)
+		})
+		var err error
+		if cfg, err = a.watcher.Load(); err != nil {
+			return nil, err
+		}
+	}
+	a.override(cfg)
+	a.setLevel(cfg)
+	return cfg, nil
+}
+
+// override puts what the command line says in the place of what a new
+// configuration does.
+func (a *app) override(cfg *config.Config) {
+	if a.opts.Listen != "" {
+		cfg.Listen = a.opts.Listen
+	}
+	if a.opts.LogFormat != "" {
+		cfg.Log.Format = a.opts.LogFormat
+	}
+	if a.opts.LogLevel != "" {
+		cfg.Log.Level = a.opts.LogLevel
+	}
+	cfg.BehindProxy = cfg.BehindProxy || a.opts.BehindProxy
+}
+
+func (a *app) setLevel(cfg *config.Config) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err == nil {
+		a.level.Set(level)
+	}
+}
+
+func (a *app) logFormat(cfg *config.Config) string {
+	switch {
+	case cfg.Log.Format != "auto":
+		return cfg.Log.Format
+	case a.opts.Terminal:
+		return "text"
+	}
+	return "json"
+}
+
+// apply makes a configuration count.
+func (a *app) apply(ctx context.Context, cfg *config.Config) error {
+	a.reload.Lock()
+	defer a.reload.Unlock()
+	if err := a.catalog.Apply(ctx, setup(ctx, cfg)); err != nil {
+		return err
+	}
+	a.gateway.Apply(settings(cfg))
+	a.setLevel(cfg)
+	a.config.Store(cfg)
+	return nil
+}
+
+// reapply is apply for a configuration that changed while calls run.
+func (a *app) reapply(cfg *config.Config) {
+	old := a.config.Load()
+	a.override(cfg)
+	if err := a.apply(context.Background(), cfg); err != nil {
+		a.log.Error("the configuration was not taken; the last good one stays in force", "error", err)
+		return
+	}
+	a.log.Info("configuration reloaded", "providers", len(cfg.Providers), "models", len(cfg.Models))
+	if cfg.Listen != old.Listen || cfg.TLS.Cert != old.TLS.Cert || cfg.Data != old.Data || cfg.Limits.Headers != old.Limits.Headers {
+		a.log.Warn("a change of listen, data, tls or limits.headers counts after a restart")
+	}
+}
+
+// follow watches the configuration file, and asks it again on SIGHUP.
+func (a *app) follow(ctx context.Context) {
+	if a.watcher == nil {
+		<-ctx.Done()
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.watcher.Run(ctx)
+	}()
+	defer func() { <-done }()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.opts.Reload:
+			a.watcher.Trigger()
+		}
+	}
+}
+
+// reloadNow takes the configuration file again, for the admin API.
+func (a *app) reloadNow() error {
+	if a.watcher == nil {
+		return errors.New("this gateway runs without a configuration file")
+	}
+	cfg, err := config.Load(a.opts.ConfigPath, ConfigOptions())
+	if err != nil {
+		return err
+	}
+	a.reapply(cfg)
+	return nil
+}
+
+func (a *app) adminAPI() http.Handler {
+	api := &admin.API{
+		Keys: a.data.Keys, Admin: a.data.Admin, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version,
+		KeyPrefix: func() string { return a.config.Load().Keys.Prefix },
+		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
+		Reload:    a.reloadNow,
+	}
+	return api.Handler()
+}
+
+// Problems implements gateway.Health.
+func (a *app) Problems() []string {
+	var problems []string
+	if a.draining.Load() {
+		problems = append(problems, "draining")
+	}
+	if err := a.data.Ledger.Ready(); err != nil {
+		problems = append(problems, "the usage journal cannot be written")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := a.data.Store.Ping(ctx); err != nil {
+		problems = append(problems, "the store does not answer")
+	}
+	return problems
+}
+
+// errStopping is what calls that outlast the drain are told.
+var errStopping = &llm.Error{Kind: llm.Unavailable, Message: "The gateway is being restarted. Please try again.", RetryAfter: time.Second}

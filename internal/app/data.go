@@ -1,0 +1,124 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/ledger"
+	"github.com/limen-gateway/limen/internal/store"
+)
+
+// ErrBusy is a data directory that another process has open.
+var ErrBusy = errors.New("another limen has this data directory open")
+
+// Data is an open data directory: what outlives the process.
+type Data struct {
+	Store  *store.Store
+	Keys   *keys.Keyring
+	Admin  *keys.Admin
+	Ledger *ledger.Ledger
+
+	dir  string
+	lock *os.File
+}
+
+// OpenData opens a data directory, and makes it when it is not there. One
+// process at a time has it open. databaseURL is empty for SQLite.
+func OpenData(ctx context.Context, dir, databaseURL string, log *slog.Logger) (d *Data, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the data directory: %w", err)
+	}
+	d = &Data{dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close(ctx))
+		}
+	}()
+	if d.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return d, fmt.Errorf("cannot use the data directory: %w", err)
+	}
+	if err := lockFile(d.lock); err != nil {
+		return d, fmt.Errorf("%w: %s", ErrBusy, dir)
+	}
+	if d.Store, err = store.Open(ctx, dir, databaseURL); err != nil {
+		return d, err
+	}
+	if d.Ledger, err = ledger.Open(dir, d.Store, log); err != nil {
+		return d, err
+	}
+	d.Admin = keys.NewAdmin(d.Store)
+	d.Keys, err = keys.Open(ctx, d.Store, log)
+	return d, err
+}
+
+// Close carries the usage that is left to the store and closes everything.
+func (d *Data) Close(ctx context.Context) error {
+	var errs []error
+	if d.Ledger != nil {
+		errs = append(errs, d.Ledger.Close(ctx))
+	}
+	if d.Store != nil {
+		errs = append(errs, d.Store.Close())
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// The admin API also listens on a socket in the data directory: who can open
+// the directory may do everything anyway. A path may be too long for a socket;
+// then it lies elsewhere, and a file says where.
+const (
+	socketName  = "admin.sock"
+	addressName = "admin.addr"
+	maxSocket   = 100 // bytes of a path, on all systems
+)
+
+// listenSocket listens on the socket of an open data directory, and returns
+// what removes it.
+func (d *Data) listenSocket() (net.Listener, func(), error) {
+	path, err := filepath.Abs(filepath.Join(d.dir, socketName))
+	if err != nil {
+		return nil, nil, err
+	}
+	remove := func() {}
+	if len(path) > maxSocket {
+		dir, err := os.MkdirTemp("", "limen-")
+		if err != nil {
+			return nil, nil, err
+		}
+		path = filepath.Join(dir, socketName)
+		remove = func() { os.RemoveAll(dir) }
+	}
+	os.Remove(path) // of a process that was killed; the lock says that it is gone
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	address := filepath.Join(d.dir, addressName)
+	err = errors.Join(os.Chmod(path, 0o600), os.WriteFile(address, []byte(path), 0o600))
+	if err != nil {
+		listener.Close()
+		remove()
+		return nil, nil, err
+	}
+	return listener, func() { os.Remove(address); remove() }, nil
+}
+
+// DialSocket connects to the gateway that has a data directory open.
+func DialSocket(ctx context.Context, dir string) (net.Conn, error) {
+	path, err := os.ReadFile(filepath.Join(dir, addressName))
+	if err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", string(path))
+}

@@ -1,0 +1,118 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/limen-gateway/limen/internal/catalog"
+	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/gateway"
+	"github.com/limen-gateway/limen/internal/provider"
+	"github.com/limen-gateway/limen/internal/provider/echo"
+)
+
+// ConfigOptions are the world around a configuration.
+func ConfigOptions() config.Options {
+	var vendors []string
+	for _, v := range provider.Vendors() {
+		vendors = append(vendors, v.Name)
+	}
+	return config.Options{Getenv: os.LookupEnv, Vendors: vendors}
+}
+
+// setup makes of a configuration what the catalog needs. Without configured
+// providers it takes those that the environment and this machine offer, and
+// without any, the one that says back what it hears.
+func setup(ctx context.Context, cfg *config.Config) catalog.Setup {
+	s := catalog.Setup{Models: cfg.Models, Refresh: cfg.Refresh.Std(), Connect: cfg.Timeouts.Connect.Std()}
+	for _, p := range cfg.Providers {
+		s.Providers = append(s.Providers, configured(p))
+	}
+	if len(s.Providers) == 0 {
+		s.Providers = detected(ctx, cfg.Listen)
+	}
+	if len(s.Providers) == 0 {
+		s.Providers = []catalog.Provider{{
+			Provider:  config.Provider{Name: echo.Name, BaseURL: echo.BaseURL, Speaks: []string{"openai-chat", "openai-responses"}},
+			Transport: echo.Transport{},
+		}}
+		s.Models = append(s.Models[:len(s.Models):len(s.Models)], config.Model{
+			ID: echo.Name, Targets: []config.Target{{Upstream: config.Upstream{Provider: echo.Name, Model: echo.Name}, Weight: 1}},
+			Description: "Says back what it was asked, to prove a connection.", Context: 1 << 20, MaxOutput: 1 << 20,
+		})
+	}
+	return s
+}
+
+// configured completes a provider by what is known of its vendor.
+func configured(p config.Provider) catalog.Provider {
+	name := p.Vendor
+	if name == "" {
+		name = p.Name
+	}
+	vendor, known := provider.Lookup(name)
+	if !known {
+		vendor = provider.Vendor{}
+	}
+	if p.BaseURL == "" {
+		p.BaseURL, _ = vendor.Address(os.LookupEnv)
+	}
+	if p.APIKey == "" {
+		p.APIKey = keyOf(vendor)
+	}
+	vendor.Quirks.Drop = append(slices.Clip(vendor.Quirks.Drop), p.Quirks.Drop...)
+	for _, from := range slices.Sorted(maps.Keys(p.Quirks.Rename)) { // in one order, so that a reload finds nothing changed
+		vendor.Quirks.Rename = append(slices.Clip(vendor.Quirks.Rename), provider.Pair{From: from, To: p.Quirks.Rename[from]})
+	}
+	if asked := p.Quirks.StreamUsage; asked != nil {
+		vendor.Quirks.StreamUsage = provider.UsageAlways
+		if *asked {
+			vendor.Quirks.StreamUsage = provider.UsageAsked
+		}
+	}
+	return catalog.Provider{Provider: p, Vendor: vendor}
+}
+
+// keyOf is the vendor's key in the environment; "" when there is none.
+func keyOf(v provider.Vendor) config.Secret {
+	for _, name := range v.KeyEnv {
+		if value := os.Getenv(name); value != "" {
+			return config.Secret(value)
+		}
+	}
+	return ""
+}
+
+// detected are the vendors whose keys are in the environment, and the servers
+// on this machine.
+func detected(ctx context.Context, own string) []catalog.Provider {
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	var list []catalog.Provider
+	seen := map[string]bool{}
+	for _, f := range append(provider.Detect(os.LookupEnv), provider.Probe(ctx, client, own)...) {
+		if seen[f.Vendor.Name] || seen[f.BaseURL] || provider.SamePort(f.BaseURL, own) {
+			continue
+		}
+		seen[f.Vendor.Name], seen[f.BaseURL] = true, true
+		p := config.Provider{Name: f.Vendor.Name, BaseURL: f.BaseURL}
+		if f.KeyEnv != "" {
+			p.APIKey = config.Secret(os.Getenv(f.KeyEnv))
+		}
+		list = append(list, catalog.Provider{Provider: p, Vendor: f.Vendor})
+	}
+	return list
+}
+
+// settings are the parts of a configuration that the request path follows.
+func settings(cfg *config.Config) *gateway.Settings {
+	return &gateway.Settings{
+		MaxBody: int64(cfg.Limits.Body), MaxEvent: int(cfg.Limits.Event), MaxAnswer: int64(cfg.Limits.Answer),
+		Body: cfg.Timeouts.Body.Std(), FirstByte: cfg.Timeouts.FirstByte.Std(), Idle: cfg.Timeouts.Idle.Std(),
+		Total: cfg.Timeouts.Total.Std(), Write: cfg.Timeouts.Write.Std(), Heartbeat: cfg.Timeouts.Heartbeat.Std(),
+		Origins: cfg.CORS.Origins, PublicURL: cfg.PublicURL,
+	}
+}

@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"context"
+	"encoding/hex"
+	"math/rand/v2"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/dialect/openai"
+	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/route"
+	"github.com/limen-gateway/limen/internal/store"
+)
+
+// Call is the one record that flows through a call. Its log line, usage row
+// and metrics are all made from it, once, at the end.
+type Call struct {
+	requestID string // requestIDPrefix and the call's ID
+	Operation string
+	Started   time.Time
+
+	Dialect dialect.Dialect
+	Key     *keys.Key
+	Request dialect.Request
+	Target  *route.Target
+
+	Err       *llm.Error
+	FirstByte time.Duration // of the upstream's answer; 0 when there was none
+	BytesIn   int64         // of the request's body, decompressed
+	BytesOut  int64         // of the answer's body
+	Usage     llm.Usage
+
+	set      *Settings
+	ctx      context.Context // ends when the client leaves or a wait is over
+	cancel   context.CancelCauseFunc
+	answer   *answer
+	follower dialect.Follower // of the upstream's stream, once there is one
+	sent     bool             // the upstream had, or may have had, the request
+	record   *store.Call      // once it is in the journal
+}
+
+// requestIDPrefix stands before a call's ID in headers and log lines.
+const requestIDPrefix = "req_"
+
+// newRequestID makes the ID of a call behind its prefix: a UUIDv7 in hex. Its
+// first 12 digits are Unix milliseconds, so that IDs sort by time; the rest is
+// random, which need not be secret.
+func newRequestID(now time.Time) string {
+	var id [16]byte
+	ms := uint64(now.UnixMilli())
+	a, b := rand.Uint64(), rand.Uint64()
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	id[6], id[7] = 0x70|byte(a>>8)&0x0f, byte(a)
+	for i := range 8 {
+		id[8+i] = byte(b >> (56 - 8*i))
+	}
+	id[8] = 0x80 | id[8]&0x3f
+	text := make([]byte, 0, len(requestIDPrefix)+2*len(id))
+	text = append(text, requestIDPrefix...)
+	return string(hex.AppendEncode(text, id[:]))
+}
+
+// status is the HTTP status of the outcome, also when a stream failed after
+// its 200 had gone out.
+func (c *Call) status() int {
+	if c.Err != nil {
+		return openai.Status(c.Err)
+	}
+	return http.StatusOK
+}
+
+// newRecord is what is kept of the call.
+func (c *Call) newRecord(now time.Time) *store.Call {
+	r := &store.Call{
+		ID: c.requestID[len(requestIDPrefix):], Operation: c.Operation, Model: clip(c.Request.Model), Stream: c.Request.Stream,
+		Status: c.status(), Started: c.Started, FirstByte: c.FirstByte, Total: now.Sub(c.Started),
+		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage,
+	}
+	if c.Key != nil {
+		r.KeyID = c.Key.ID
+	}
+	if c.Target != nil {
+		r.Provider, r.UpstreamModel = c.Target.Upstream.Name, c.Target.Model
+	}
+	if c.Err != nil {
+		r.Error = c.Err.Kind.String()
+	}
+	return r
+}
+
+// maxName bounds what is kept of a name that a client chose.
+const maxName = 200
+
+func clip(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	end := maxName
+	for end > 0 && !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end]
+}

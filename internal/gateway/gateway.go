@@ -1,0 +1,176 @@
+// Package gateway is the request path: from a client's request to the
+// upstream's answer, in one place that reads top to bottom (serve). What a
+// wire format means is in dialect, who may call in keys, which models there
+// are in route, what is kept of a call in ledger.
+package gateway
+
+import (
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/ledger"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/route"
+	"github.com/limen-gateway/limen/internal/telemetry"
+)
+
+// Settings are what a reload of the configuration may change. They are
+// read-only: a reload makes new ones.
+type Settings struct {
+	MaxBody   int64 // bytes of a request's body, decompressed
+	MaxEvent  int   // bytes of one event of an upstream's stream
+	MaxAnswer int64 // bytes of an upstream's answer that is not streamed
+
+	Body      time.Duration // for a client to send its body
+	FirstByte time.Duration // for an upstream to begin its answer
+	Idle      time.Duration // between two events of an upstream
+	Total     time.Duration // for a whole call
+	Write     time.Duration // for a client to take bytes
+	Heartbeat time.Duration // silence after which a stream gets a comment; 0 is never
+
+	Origins   []string // of other sites that browsers may call from; "*" is all
+	PublicURL string   // where clients reach the gateway; empty: as they say
+}
+
+// Models says which models there are now.
+type Models interface {
+	Table() *route.Table
+	// Await waits, for a bounded time, until the model lists that a restart
+	// has to ask for first have come.
+	Await()
+}
+
+// Health says whether new calls can be served.
+type Health interface {
+	// Problems names what is not well; none means ready.
+	Problems() []string
+}
+
+// Gateway serves the operations of /v1 and what belongs to them.
+type Gateway struct {
+	keys     *keys.Keyring
+	admin    *keys.Admin
+	models   Models
+	ledger   *ledger.Ledger
+	metrics  *telemetry.Metrics
+	health   Health
+	log      *slog.Logger
+	calls    *telemetry.CallLog
+	settings atomic.Pointer[Settings]
+	routes   map[string]row
+	adminAPI http.Handler
+	catalog  modelsCache
+}
+
+// Parts are what a gateway is made of.
+type Parts struct {
+	Keys     *keys.Keyring
+	Admin    *keys.Admin
+	Models   Models
+	Ledger   *ledger.Ledger
+	Metrics  *telemetry.Metrics
+	Health   Health
+	Log      *slog.Logger
+	Calls    *telemetry.CallLog
+	Dialects []dialect.Dialect
+	AdminAPI http.Handler // everything under /api/
+}
+
+// New makes a gateway; Apply must be called before it serves.
+func New(p Parts) *Gateway {
+	g := &Gateway{
+		keys: p.Keys, admin: p.Admin, models: p.Models, ledger: p.Ledger, metrics: p.Metrics,
+		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
+	}
+	g.routes = g.routeTable(p.Dialects)
+	return g
+}
+
+// Apply makes settings count for calls that begin from now on.
+func (g *Gateway) Apply(s *Settings) { g.settings.Store(s) }
+
+// maxFields bounds the header fields of a request; their bytes are bounded by
+// the server.
+const maxFields = 200
+
+func fields(h http.Header) (n int) {
+	for _, values := range h {
+		n += len(values)
+	}
+	return n
+}
+
+// ServeHTTP implements http.Handler.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	now := time.Now()
+	x := &exchange{w: w, r: r, requestID: newRequestID(now), started: now, set: g.settings.Load()}
+	w.Header()["X-Request-Id"] = []string{x.requestID}
+	defer g.recovered(x)
+	if n := fields(r.Header); n > maxFields {
+		g.refuse(x, llm.Errorf(llm.HeadersTooLarge, "The request has %d header fields; at most %d are taken.", n, maxFields))
+		return
+	}
+	path := cleanPath(r.URL.Path)
+	route, ok := g.find(path)
+	x.operation = route.operation
+	if g.allowOrigin(x) && r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if !ok {
+		g.refuse(x, g.unknownURL(x, path))
+		return
+	}
+	if !route.takes(r.Method) {
+		w.Header()["Allow"] = []string{route.allow()}
+		g.refuse(x, llm.Errorf(llm.BadMethod, "%s takes %s, not %s.", path, route.allow(), r.Method))
+		return
+	}
+	if len(r.TransferEncoding) > 0 {
+		w.Header()["Connection"] = []string{"close"} // what follows a chunked body is not trusted to be a request
+	}
+	if err := g.authorize(x, route); err != nil {
+		g.refuse(x, err)
+		return
+	}
+	route.serve(x)
+}
+
+// exchange is one HTTP exchange, before it is known to be a call.
+type exchange struct {
+	w         http.ResponseWriter
+	r         *http.Request
+	requestID string
+	started   time.Time
+	set       *Settings
+	operation string
+	key       *keys.Key // of the client, where the route takes one
+}
+
+// refuse answers with a failure where no call has begun, and logs it.
+func (g *Gateway) refuse(x *exchange, err error) {
+	e := llm.AsError(err)
+	body := writeError(x.w, e)
+	if x.r.Method != http.MethodHead {
+		x.w.Write(body)
+	}
+	g.logRefusal(x, e)
+}
+
+// recovered turns a panic into a 500; the process and other calls go on.
+func (g *Gateway) recovered(x *exchange) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	g.logPanic(x, p)
+	defer func() { _ = recover() }() // the header may be out already
+	x.w.Write(writeError(x.w, llm.AsError(nil)))
+}

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/llm"
+)
+
+// access says who may use a route.
+type access uint8
+
+const (
+	byKey    access = iota // a client's key that allows the operation
+	byAdmin                // the admin password
+	byAnyone               // either of the two
+	public                 // health, for probes
+)
+
+// row is one row of the route table: every path that answers is here.
+type row struct {
+	operation string
+	access    access
+	methods   []string
+	serve     func(*exchange)
+}
+
+func (r row) takes(method string) bool { return slices.Contains(r.methods, method) }
+func (r row) allow() string            { return strings.Join(r.methods, ", ") }
+
+var (
+	reads  = []string{http.MethodGet, http.MethodHead}
+	posts  = []string{http.MethodPost}
+	anyway = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+)
+
+// operations names the operations of the dialects, for keys and records.
+var operations = map[dialect.Name]string{
+	dialect.OpenAIChat:      keys.OpChat,
+	dialect.OpenAIResponses: keys.OpResponses,
+}
+
+// routeTable is the table of all routes; a path that ends in / stands for all
+// below it.
+func (g *Gateway) routeTable(dialects []dialect.Dialect) map[string]row {
+	table := map[string]row{
+		"/livez":      {"health", public, reads, g.live},
+		"/readyz":     {"health", public, reads, g.ready},
+		"/health":     {"health", public, reads, g.ready},
+		"/healthz":    {"health", public, reads, g.ready},
+		"/":           {"about", byAnyone, reads, g.about},
+		"/v1":         {"about", byAnyone, reads, g.about},
+		"/v1/models":  {keys.OpModels, byKey, reads, g.listModels},
+		"/v1/models/": {keys.OpModels, byKey, reads, g.showModel},
+		"/metrics":    {"metrics", byAdmin, reads, func(x *exchange) { g.metrics.Handler().ServeHTTP(x.w, x.r) }},
+		"/api/":       {"admin", byAdmin, anyway, func(x *exchange) { g.adminAPI.ServeHTTP(x.w, x.r) }},
+	}
+	for _, d := range dialects {
+		methods := posts
+		if d.Name() == dialect.OpenAIResponses {
+			methods = append(methods, http.MethodGet) // the socket, which is refused in a way that clients know
+		}
+		table["/v1"+d.Path()] = row{operations[d.Name()], byKey, methods, func(x *exchange) {
+			if x.r.Method == http.MethodGet {
+				g.refuseSocket(x)
+				return
+			}
+			g.call(x, d)
+		}}
+	}
+	return table
+}
+
+// find returns the route of a path: its own row, or that of the nearest
+// directory that has one.
+func (g *Gateway) find(path string) (row, bool) {
+	if r, ok := g.routes[path]; ok {
+		return r, true
+	}
+	if i := strings.Index(path, "/models/"); i >= 0 {
+		path = path[:i] + "/models/"
+	} else if strings.HasPrefix(path, "/api/") {
+		path = "/api/"
+	} else {
+		return row{}, false
+	}
+	r, ok := g.routes[path]
+	return r, ok
+}
+
+// cleanPath takes out doubled and final slashes: clients join URLs in all
+// ways, and a redirect would turn their POST into a GET.
+func cleanPath(path string) string {
+	if !strings.Contains(path, "//") && (path == "/" || !strings.HasSuffix(path, "/")) {
+		return path
+	}
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	return "/" + strings.Join(parts, "/")
+}
+
+// refuseSocket answers the upgrade to a WebSocket in the way that makes
+// clients go on over HTTP at once.
+func (g *Gateway) refuseSocket(x *exchange) {
+	if !strings.EqualFold(x.r.Header.Get("Upgrade"), "websocket") {
+		x.w.Header()["Allow"] = []string{http.MethodPost}
+		g.refuse(x, llm.Errorf(llm.BadMethod, "/v1/responses takes POST, not GET."))
+		return
+	}
+	h := x.w.Header()
+	h["Connection"] = []string{"close"}
+	h["Upgrade"] = []string{"HTTP/1.1"}
+	g.refuse(x, llm.Errorf(llm.NoSocket, "This gateway serves /v1/responses over HTTP, by POST, not over a WebSocket."))
+}
+
+// unknownURL explains a path that is no route; the usual mistakes with a base
+// URL are named.
+func (g *Gateway) unknownURL(x *exchange, path string) *llm.Error {
+	return llm.Errorf(llm.NotFound, "Invalid URL (%s %s). %s", x.r.Method, clip(path), g.advice(path, g.baseURL(x)))
+}
+
+func (g *Gateway) advice(path, base string) string {
+	if g.serves("/v1" + path) {
+		return "The base URL must end in /v1: set it to " + base + " in the client."
+	}
+	if rest, twice := strings.CutPrefix(path, "/v1/v1"); twice && (rest == "" || g.serves("/v1"+rest)) {
+		return "The base URL has /v1 twice, perhaps because the client adds it itself: set it to " + base + ", or to " + strings.TrimSuffix(base, "/v1") + " in such a client."
+	}
+	for operation := range g.routes {
+		if rest, ok := strings.CutPrefix(path, operation); ok && len(operation) > len("/v1/") && g.serves("/v1"+rest) {
+			return "The base URL ends in an operation's path, which the client adds itself: set it to " + base + "."
+		}
+	}
+	return "The base URL is " + base + "; this gateway serves /models, /chat/completions and /responses below it."
+}
+
+func (g *Gateway) serves(path string) bool {
+	_, ok := g.find(path)
+	return ok && path != "/v1/"
+}
+
+// baseURL is what clients are to be set to. It is only ever shown: nothing is
+// decided by the Host header.
+func (g *Gateway) baseURL(x *exchange) string {
+	if x.set.PublicURL != "" {
+		return strings.TrimSuffix(strings.TrimRight(x.set.PublicURL, "/"), "/v1") + "/v1"
+	}
+	scheme := "http://"
+	if x.r.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + x.r.Host + "/v1"
+}

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/buffer"
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/llm"
+)
+
+// call serves one call of a model: it sets the record up, lets serve do the
+// work, and tells the client of a failure in the way that is still open.
+func (g *Gateway) call(x *exchange, d dialect.Dialect) {
+	ctx, cancel := context.WithCancelCause(x.r.Context())
+	defer cancel(nil)
+	c := &Call{
+		requestID: x.requestID, Operation: x.operation, Started: x.started, Dialect: d, Key: x.key,
+		set: x.set, ctx: ctx, cancel: cancel, answer: newAnswer(x.w, x.set, cancel, x.started),
+	}
+	defer c.answer.close()
+	g.metrics.Begin()
+	defer g.finish(c, x) // also when a panic goes by
+	if err := g.serve(c, x.r); err != nil {
+		g.fail(c, err)
+	}
+}
+
+// serve is the way of a call, from top to bottom. Who calls was settled by the
+// route.
+func (g *Gateway) serve(c *Call, r *http.Request) error {
+	// Can the call be accounted for?
+	if err := g.ledger.Ready(); err != nil {
+		return &llm.Error{Kind: llm.Unavailable, Message: "The gateway cannot record usage now, so it takes no calls. Please try again in 2s.", RetryAfter: 2 * time.Second, Err: err}
+	}
+
+	// What do they want?
+	body, err := c.readBody(r)
+	if err != nil {
+		return err
+	}
+	c.BytesIn = int64(len(*body))
+	if err := c.Dialect.Inspect(*body, &c.Request); err != nil {
+		buffer.Put(body)
+		return mediaError(r, err)
+	}
+
+	// Who can do it?
+	model, err := g.resolve(c)
+	if err != nil {
+		buffer.Put(body)
+		return err
+	}
+	target, err := c.choose(model)
+	if err != nil {
+		buffer.Put(body)
+		return err
+	}
+	c.Target = target
+
+	// Send it, and hand on what comes back.
+	resp, err := g.send(c, r.Header, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return g.relay(c, resp)
+}
+
+// fail tells the client: by status and body while nothing is out, within the
+// stream otherwise. The record is written before.
+func (g *Gateway) fail(c *Call, err error) {
+	c.Err = llm.AsError(err)
+	switch {
+	case c.follower != nil:
+		c.Usage = c.follower.Usage(c.BytesIn)
+	case c.sent && c.Err.Status == 0: // it may have been worked on; a refusal costs nothing
+		c.Usage = llm.Estimate(c.BytesIn, 0)
+	}
+	c.BytesOut = c.answer.sent() // without the words of the failure
+	g.account(c)
+	if c.answer.refuse(c.Err) || c.Err.Kind == llm.Canceled {
+		return
+	}
+	follower := c.follower
+	if follower == nil { // only heartbeats went out so far
+		follower = c.Dialect.Follow(&c.Request)
+	}
+	c.answer.write(follower.Fail(nil, c.Err))
+}
+
+// account writes the record of a call to the journal, once. A call that ended
+// well is only told so afterwards.
+func (g *Gateway) account(c *Call) error {
+	if c.record != nil {
+		return nil
+	}
+	c.record = c.newRecord(time.Now())
+	if err := g.ledger.Append(c.record); err != nil {
+		g.log.Error("a call could not be recorded", "request_id", c.requestID, "error", err)
+		return &llm.Error{Kind: llm.Unavailable, Message: "The gateway could not record the usage of this call, so it does not give the answer out. Please try again in 2s.", RetryAfter: 2 * time.Second, Err: err}
+	}
+	return nil
+}
+
+// ended explains why a call's context ended: the reason that was given, or
+// that the client left. err is what was seen of it.
+func (c *Call) ended(err error) error {
+	var e *llm.Error
+	if cause := context.Cause(c.ctx); errors.As(cause, &e) {
+		return e
+	}
+	return clientLeft(err)
+}
+
+// processingTime notes in the header how long the answer took to come.
+func (c *Call) processingTime() {
+	c.answer.header("Openai-Processing-Ms", strconv.FormatInt(time.Since(c.Started).Milliseconds(), 10))
+}
