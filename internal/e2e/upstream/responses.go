@@ -1,0 +1,345 @@
+package upstream
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+type responsesRequest struct {
+	Model  string          `json:"model"`
+	Input  json.RawMessage `json:"input"`
+	Stream bool            `json:"stream"`
+	Tools  []responsesTool `json:"tools"`
+
+	// Echoed in the Response object.
+	Instructions       json.RawMessage `json:"instructions"`
+	PreviousResponseID json.RawMessage `json:"previous_response_id"`
+	ToolChoice         json.RawMessage `json:"tool_choice"`
+	ParallelToolCalls  json.RawMessage `json:"parallel_tool_calls"`
+	Temperature        json.RawMessage `json:"temperature"`
+	TopP               json.RawMessage `json:"top_p"`
+	MaxOutputTokens    json.RawMessage `json:"max_output_tokens"`
+	Store              json.RawMessage `json:"store"`
+	Metadata           json.RawMessage `json:"metadata"`
+	SafetyIdentifier   json.RawMessage `json:"safety_identifier"`
+	PromptCacheKey     json.RawMessage `json:"prompt_cache_key"`
+}
+
+// responsesTool is a tool as it came, with what a reply needs to know of it.
+type responsesTool struct {
+	kind, name string
+	raw        json.RawMessage
+}
+
+func (t *responsesTool) UnmarshalJSON(b []byte) error {
+	var head struct{ Type, Name string }
+	if err := json.Unmarshal(b, &head); err != nil {
+		return err
+	}
+	t.kind, t.name, t.raw = head.Type, head.Name, slices.Clone(b)
+	return nil
+}
+
+// MarshalJSON echoes a function tool with all five of its members, others as they came.
+func (t responsesTool) MarshalJSON() ([]byte, error) {
+	if t.kind != "function" {
+		return t.raw, nil
+	}
+	echo := struct {
+		Type        string          `json:"type"`
+		Name        string          `json:"name"`
+		Description json.RawMessage `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+		Strict      json.RawMessage `json:"strict"`
+	}{}
+	if err := json.Unmarshal(t.raw, &echo); err != nil {
+		return nil, err
+	}
+	return json.Marshal(echo)
+}
+
+func parseResponses(body []byte) (door, error) {
+	var r responsesRequest
+	err := json.Unmarshal(body, &r)
+	return &r, err
+}
+
+func (r *responsesRequest) prompt() prompt {
+	p := prompt{model: r.Model, stream: r.Stream, choices: 1}
+	if json.Unmarshal(r.Input, &p.user) != nil {
+		p.user, p.result = lastTurn(r.Input)
+	}
+	for _, t := range r.Tools {
+		if t.kind == "function" && !is(r.ToolChoice, "none") {
+			p.tools = append(p.tools, t.name)
+		}
+	}
+	return p
+}
+
+// lastTurn is the last user message of the input items, and the result of a tool if
+// one came after it.
+func lastTurn(input json.RawMessage) (user string, result *string) {
+	var items []struct {
+		Type, Role string
+		Content    json.RawMessage
+		Output     json.RawMessage
+	}
+	if json.Unmarshal(input, &items) != nil {
+		return "", nil
+	}
+	for _, i := range slices.Backward(items) {
+		if strings.HasSuffix(i.Type, "_call_output") && result == nil {
+			result = new(text(i.Output))
+		}
+		if i.Role == "user" {
+			return text(i.Content), result
+		}
+	}
+	return "", result
+}
+
+// response is the Response object; every member is in every snapshot.
+type response struct {
+	ID                 string          `json:"id,omitempty"`
+	Object             string          `json:"object"`
+	CreatedAt          int64           `json:"created_at"`
+	CompletedAt        *int64          `json:"completed_at"`
+	Status             string          `json:"status"`
+	Background         bool            `json:"background"`
+	Error              *responseError  `json:"error"`
+	IncompleteDetails  json.RawMessage `json:"incomplete_details"`
+	Instructions       json.RawMessage `json:"instructions"`
+	MaxOutputTokens    json.RawMessage `json:"max_output_tokens"`
+	MaxToolCalls       json.RawMessage `json:"max_tool_calls"`
+	Model              string          `json:"model"`
+	Output             []item          `json:"output"`
+	ParallelToolCalls  json.RawMessage `json:"parallel_tool_calls"`
+	PreviousResponseID json.RawMessage `json:"previous_response_id"`
+	PresencePenalty    float64         `json:"presence_penalty"`
+	FrequencyPenalty   float64         `json:"frequency_penalty"`
+	TopLogprobs        int             `json:"top_logprobs"`
+	Reasoning          json.RawMessage `json:"reasoning"`
+	ServiceTier        string          `json:"service_tier"`
+	Store              json.RawMessage `json:"store"`
+	Temperature        json.RawMessage `json:"temperature"`
+	Text               json.RawMessage `json:"text"`
+	ToolChoice         json.RawMessage `json:"tool_choice"`
+	Tools              []responsesTool `json:"tools"`
+	TopP               json.RawMessage `json:"top_p"`
+	Truncation         string          `json:"truncation"`
+	Usage              json.RawMessage `json:"usage"`
+	User               json.RawMessage `json:"user"`
+	SafetyIdentifier   json.RawMessage `json:"safety_identifier"`
+	PromptCacheKey     json.RawMessage `json:"prompt_cache_key"`
+	Metadata           json.RawMessage `json:"metadata"`
+}
+
+type responseError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// item is an output item: a message, whose content is never nil, or a function call,
+// whose arguments are not.
+type item struct {
+	ID        string  `json:"id,omitempty"`
+	Type      string  `json:"type"`
+	Status    string  `json:"status"`
+	Role      string  `json:"role,omitempty"`
+	Content   []part  `json:"content,omitzero"`
+	CallID    string  `json:"call_id,omitempty"`
+	Name      string  `json:"name,omitempty"`
+	Arguments *string `json:"arguments,omitempty"`
+}
+
+type part struct {
+	Type        string     `json:"type"`
+	Text        string     `json:"text"`
+	Annotations []struct{} `json:"annotations"`
+	Logprobs    []struct{} `json:"logprobs"`
+}
+
+func outputText(text string) part {
+	return part{Type: "output_text", Text: text, Annotations: []struct{}{}, Logprobs: []struct{}{}}
+}
+
+// snapshot is the response while it runs.
+func (r *responsesRequest) snapshot(id int) response {
+	return response{
+		ID: fmt.Sprintf("resp_%d", id), Object: "response", CreatedAt: epoch, Status: "in_progress",
+		Model: r.Model, Output: []item{}, ServiceTier: "default", Truncation: "disabled",
+		Reasoning:          json.RawMessage(`{"effort":null,"summary":null}`),
+		Text:               json.RawMessage(`{"format":{"type":"text"}}`),
+		Instructions:       r.Instructions,
+		PreviousResponseID: r.PreviousResponseID,
+		MaxOutputTokens:    r.MaxOutputTokens,
+		SafetyIdentifier:   r.SafetyIdentifier,
+		PromptCacheKey:     r.PromptCacheKey,
+		Temperature:        given(r.Temperature, "1"),
+		TopP:               given(r.TopP, "1"),
+		Store:              given(r.Store, "true"),
+		ParallelToolCalls:  given(r.ParallelToolCalls, "true"),
+		ToolChoice:         given(r.ToolChoice, `"auto"`),
+		Metadata:           given(r.Metadata, "{}"),
+		Tools:              append([]responsesTool{}, r.Tools...),
+	}
+}
+
+// given is a member of the request, or its default if it was absent or null.
+func given(raw json.RawMessage, otherwise string) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage(otherwise)
+	}
+	return raw
+}
+
+// completed is the response at its good end.
+func (r *responsesRequest) completed(id int, said reply, u usage) response {
+	s := r.snapshot(id)
+	s.Status, s.CompletedAt = "completed", new(int64(epoch+1))
+	s.Usage = responsesUsage(u)
+	for i := range outputs(said) {
+		s.Output = append(s.Output, outputItem(id, i, said))
+	}
+	return s
+}
+
+func responsesUsage(u usage) json.RawMessage {
+	return fmt.Appendf(nil, `{"input_tokens":%s,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},`+
+		`"output_tokens":%s,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":%s}`,
+		u.input, u.output, u.total)
+}
+
+// outputs is the number of output items: one message, or a call each.
+func outputs(said reply) int { return max(len(said.calls), 1) }
+
+// outputItem is the i-th output item in its final form.
+func outputItem(id, i int, said reply) item {
+	if len(said.calls) == 0 {
+		return item{
+			ID: fmt.Sprintf("msg_%d_%d", id, i), Type: "message", Status: "completed",
+			Role: "assistant", Content: []part{outputText(said.text)},
+		}
+	}
+	c := said.calls[i]
+	return item{
+		ID: fmt.Sprintf("fc_%d_%d", id, i), Type: "function_call", Status: "completed",
+		CallID: fmt.Sprintf("call_%d_%d", id, i), Name: c.name, Arguments: &c.arguments,
+	}
+}
+
+func (r *responsesRequest) whole(id int, said reply, u usage) any {
+	return new(r.completed(id, said, u))
+}
+
+// event is one event of the stream. The members after the number belong to some
+// types only.
+type event struct {
+	Type           string          `json:"type"`
+	SequenceNumber int             `json:"sequence_number"` // given when written
+	Response       *response       `json:"response,omitempty"`
+	OutputIndex    *int            `json:"output_index,omitempty"`
+	Item           *item           `json:"item,omitempty"`
+	ItemID         string          `json:"item_id,omitempty"`
+	ContentIndex   *int            `json:"content_index,omitempty"`
+	Part           *part           `json:"part,omitempty"`
+	Delta          *string         `json:"delta,omitempty"`
+	Text           *string         `json:"text,omitempty"`
+	Name           string          `json:"name,omitempty"`
+	Arguments      *string         `json:"arguments,omitempty"`
+	Logprobs       []struct{}      `json:"logprobs,omitzero"`
+	Code           *string         `json:"code,omitempty"`
+	Message        string          `json:"message,omitempty"`
+	Param          json.RawMessage `json:"param,omitempty"`
+	Error          any             `json:"error,omitempty"`
+}
+
+func eventFrame(e event) frame { return frame{event: e.Type, data: &e} }
+
+func (r *responsesRequest) stream(id int, said reply, u usage) []frame {
+	frames := []frame{
+		eventFrame(event{Type: "response.created", Response: new(r.snapshot(id))}),
+		eventFrame(event{Type: "response.in_progress", Response: new(r.snapshot(id))}),
+	}
+	for i := range outputs(said) {
+		final := outputItem(id, i, said)
+		if final.Type == "message" {
+			frames = append(frames, messageFrames(i, final)...)
+		} else {
+			frames = append(frames, callFrames(i, final)...)
+		}
+	}
+	last := eventFrame(event{Type: "response.completed", Response: new(r.completed(id, said, u))})
+	last.terminal = true
+	return append(frames, last)
+}
+
+func messageFrames(i int, final item) []frame {
+	open := final
+	open.Status, open.Content = "in_progress", []part{}
+	full := final.Content[0]
+	about := func(kind string) event {
+		return event{Type: kind, OutputIndex: &i, ItemID: final.ID, ContentIndex: new(0)}
+	}
+	var frames []frame
+	emit := func(e event) { frames = append(frames, eventFrame(e)) }
+
+	emit(event{Type: "response.output_item.added", OutputIndex: &i, Item: &open})
+	added := about("response.content_part.added")
+	added.Part = new(outputText(""))
+	emit(added)
+	for _, piece := range pieces(full.Text) {
+		delta := about("response.output_text.delta")
+		delta.Delta, delta.Logprobs = &piece, []struct{}{}
+		emit(delta)
+	}
+	said := about("response.output_text.done")
+	said.Text, said.Logprobs = &full.Text, []struct{}{}
+	emit(said)
+	ended := about("response.content_part.done")
+	ended.Part = &full
+	emit(ended)
+	emit(event{Type: "response.output_item.done", OutputIndex: &i, Item: &final})
+	return frames
+}
+
+func callFrames(i int, final item) []frame {
+	open := final
+	open.Status, open.Arguments = "in_progress", new("")
+	frames := []frame{eventFrame(event{Type: "response.output_item.added", OutputIndex: &i, Item: &open})}
+	for _, half := range halves(*final.Arguments) {
+		frames = append(frames, eventFrame(event{
+			Type: "response.function_call_arguments.delta", OutputIndex: &i, ItemID: final.ID, Delta: &half,
+		}))
+	}
+	return append(frames,
+		eventFrame(event{
+			Type: "response.function_call_arguments.done", OutputIndex: &i, ItemID: final.ID,
+			Name: final.Name, Arguments: final.Arguments,
+		}),
+		eventFrame(event{Type: "response.output_item.done", OutputIndex: &i, Item: &final}))
+}
+
+// failed is the terminal event of a response that failed.
+func (r *responsesRequest) failed(id int, e apiError) frame {
+	s := r.snapshot(id)
+	s.Status, s.Error = "failed", &responseError{Code: "server_error", Message: e.Message}
+	f := eventFrame(event{Type: "response.failed", Response: &s})
+	f.terminal = true
+	return f
+}
+
+func (r *responsesRequest) failure(id int, e apiError, shape errorShape) []frame {
+	end := r.failed(id, e)
+	switch shape {
+	case failedOnly:
+		return []frame{end}
+	case nested:
+		return []frame{eventFrame(event{Type: "error", Error: e}), end}
+	default:
+		return []frame{eventFrame(event{Type: "error", Code: new("server_error"), Message: e.Message, Param: null}), end}
+	}
+}
