@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serveScript is the upstream on a free port.
+func serveScript(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	s := newScript()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go s.serve(c)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func TestClientAndUpstream(t *testing.T) {
+	c, err := dial(serveScript(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	// In a row on one connection: an answer that is not read to its end breaks the next.
+	for _, tt := range []struct {
+		what    string
+		request []byte
+		events  int
+	}{
+		{"models", listModels("k"), 0},
+		{"1 KB", chatRequest("k", 1<<10), 0},
+		{"1 MB", chatRequest("k", 1<<20), 0},
+		{"stream", streamRequest("k", time.Millisecond), pieces + 4},
+		{"1 KB again", chatRequest("k", 1<<10), 0},
+	} {
+		if got, err := c.call(tt.request); err != nil || got != tt.events {
+			t.Errorf("%s: got %d events and %v, want %d", tt.what, got, err, tt.events)
+		}
+	}
+}
+
+func TestClientRefusesOtherStatus(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		c.Read(make([]byte, 4096))
+		c.Write([]byte("HTTP/1.1 401 Unauthorized\r\nContent-Length: 3\r\n\r\nkey"))
+	}()
+	c, err := dial(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if _, err := c.call(listModels("")); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("got %v, want the status", err)
+	}
+}
+
+func TestChatBody(t *testing.T) {
+	for _, size := range []int{1 << 10, 100 << 10, 1 << 20} {
+		body := chatBody(size, "", `,"stream":true`)
+		if len(body) != size || !json.Valid([]byte(body)) {
+			t.Errorf("got %d bytes, valid JSON %t; want %d", len(body), json.Valid([]byte(body)), size)
+		}
+		if strings.Index(body, `"messages"`) > strings.Index(body, `"model"`) {
+			t.Error("the model comes before the messages")
+		}
+	}
+}
+
+func TestScriptIsJSON(t *testing.T) {
+	if !json.Valid([]byte(models)) || !json.Valid([]byte(completion)) {
+		t.Error("an answer is no JSON")
+	}
+	s := newScript()
+	events := 0
+	for line := range strings.SplitSeq(string(s.head)+string(s.piece)+string(s.end), "\n") {
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok || data == "[DONE]" {
+			continue
+		}
+		events++
+		if !json.Valid([]byte(data)) {
+			t.Errorf("no JSON: %s", data)
+		}
+	}
+	if events != 4 {
+		t.Errorf("got %d events, want role, piece, finish and usage", events)
+	}
+}
+
+func TestMedianOfRatios(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		limen, base []float64
+		want        float64
+		ok          bool
+	}{
+		{"each round by itself", []float64{1, 20, 3}, []float64{2, 20, 12}, 0.5, true},
+		{"even", []float64{1, 3}, []float64{1, 1}, 2, true},
+		{"lost in noise", []float64{1, 3}, []float64{-1, 2}, 1.5, true},
+		{"all lost", []float64{1}, []float64{0}, math.NaN(), false},
+		{"not measured", []float64{1}, nil, 0, false},
+	} {
+		r := newRow("x", "µs", atMostRatio(1))
+		r.values[nameLimen], r.values[nameRP] = tt.limen, tt.base
+		got, ok := r.ratio(nameLimen)
+		if ok != tt.ok || ok && got != tt.want {
+			t.Errorf("%s: got %v %t, want %v %t", tt.name, got, ok, tt.want, tt.ok)
+		}
+		if r.met() != (tt.ok && tt.want <= 1) {
+			t.Errorf("%s: got met %t", tt.name, r.met())
+		}
+	}
+}
+
+func FuzzReadChunks(f *testing.F) {
+	f.Add([]byte("e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"))
+	f.Add([]byte("ffffffff\r\n"))
+	f.Add([]byte("0\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		go func() {
+			theirs.Write(body)
+			theirs.Close()
+		}()
+		c := newClient(ours)
+		if events, err := c.readChunks(); err == nil && events > len(body)/2 {
+			t.Errorf("%d events in %d bytes", events, len(body))
+		}
+	})
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"time"
+)
+
+// The upstream answers from memory and looks at nothing but a request's length, and
+// at its body only to see whether a stream is asked for. What it costs is in no
+// figure, but on the same cores as the proxies.
+
+const (
+	pieces      = 200                   // content chunks of a stream
+	defaultPace = 10 * time.Millisecond // between them
+	// smallBody is the size up to which a body may ask for a stream.
+	smallBody = 4 << 10
+)
+
+// A prompt with "pace=N;" asks for N ms between pieces.
+var paceMark = []byte("pace=")
+
+const models = `{"object":"list","data":[{"id":"small","object":"model","created":1767225600,"owned_by":"lab"}]}`
+
+const completion = `{"id":"chatcmpl-7f3a9c2e41d84b6f","object":"chat.completion","created":1767225600,"model":"small","choices":[{"index":0,"message":{"role":"assistant","content":"A threshold is the strip of stone or wood that one steps over to enter a house. It belongs to neither room, which is why so many customs attend to it.","refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":211,"completion_tokens":37,"total_tokens":248,"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"service_tier":"default","system_fingerprint":null}`
+
+const chunkHead = `{"id":"chatcmpl-7f3a9c2e41d84b6f","object":"chat.completion.chunk","created":1767225600,"model":"small","service_tier":"default","system_fingerprint":null,`
+
+// script is all that the upstream ever says, as bytes on the wire.
+type script struct {
+	models, answer, head, piece, end []byte
+}
+
+func newScript() script {
+	whole := func(body string) []byte {
+		return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	frame := func(members string) []byte {
+		data := "data: " + chunkHead + members + "}\n\n"
+		return fmt.Appendf(nil, "%x\r\n%s\r\n", len(data), data)
+	}
+	s := script{models: whole(models), answer: whole(completion)}
+	s.head = append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"),
+		frame(`"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}],"usage":null`)...)
+	s.piece = frame(`"choices":[{"index":0,"delta":{"content":" threshold"},"logprobs":null,"finish_reason":null}],"usage":null`)
+	s.end = append(frame(`"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}],"usage":null`),
+		frame(`"choices":[],"usage":{"prompt_tokens":211,"completion_tokens":200,"total_tokens":411}`)...)
+	s.end = append(s.end, "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"...)
+	return s
+}
+
+// serveUpstream runs until standard input ends, which is when the bench is gone.
+func serveUpstream(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	go exitWithParent()
+	s := newScript()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go s.serve(c)
+	}
+}
+
+func exitWithParent() {
+	io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+func (s script) serve(c net.Conn) {
+	defer c.Close()
+	r := bufio.NewReaderSize(c, 16<<10)
+	for {
+		get, length, err := readHead(r)
+		if err != nil {
+			return
+		}
+		pace, stream := time.Duration(0), false
+		if length <= smallBody {
+			body, err := r.Peek(length)
+			if err != nil {
+				return
+			}
+			pace, stream = wanted(body)
+		}
+		if _, err := r.Discard(length); err != nil {
+			return
+		}
+		switch {
+		case get:
+			_, err = c.Write(s.models)
+		case stream:
+			err = s.stream(c, pace)
+		default:
+			_, err = c.Write(s.answer)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// readHead reads a request up to its body.
+func readHead(r *bufio.Reader) (get bool, length int, err error) {
+	line, err := r.ReadSlice('\n')
+	if err != nil {
+		return false, 0, err
+	}
+	get = bytes.HasPrefix(line, []byte("GET "))
+	length, chunked, err := readFields(r)
+	if chunked {
+		return false, 0, fmt.Errorf("a chunked request")
+	}
+	return get, max(length, 0), err
+}
+
+// wanted says whether a body asks for a stream, and at which pace.
+func wanted(body []byte) (pace time.Duration, stream bool) {
+	pace = defaultPace
+	if _, after, ok := bytes.Cut(body, paceMark); ok {
+		digits, _, _ := bytes.Cut(after, []byte(";"))
+		if ms, err := strconv.Atoi(string(digits)); err == nil {
+			pace = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return pace, bytes.Contains(body, []byte(`"stream":true`))
+}
+
+// stream keeps to the clock: a late piece does not delay the ones after it.
+func (s script) stream(w io.Writer, pace time.Duration) error {
+	start := time.Now()
+	if _, err := w.Write(s.head); err != nil {
+		return err
+	}
+	for i := range pieces {
+		time.Sleep(time.Until(start.Add(time.Duration(i+1) * pace)))
+		if _, err := w.Write(s.piece); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(s.end)
+	return err
+}
