@@ -1,0 +1,94 @@
+# 'make' lists the targets; 'make test' is all that must hold of a commit.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+STEP := @.ci/step
+TOOL := go tool -modfile=tools/go.mod
+
+RELEASE ?= dev
+FUZZ    ?= 5
+
+CLIENTS := internal/e2e/clients
+DIST    := $(CURDIR)/dist
+
+# A checkout that belongs to somebody else has no revision that Go may read;
+# only the binary that is kept needs one.
+check unit e2e-sdk e2e-clients fuzz vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: build
+build: ## build ./limen as it is released
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.release=$(RELEASE)' -o limen .
+
+.PHONY: run
+run: ## run the gateway, as 'go run .' does
+	go run .
+
+.PHONY: test
+test: ## install what the tests need and run everything
+	@start=$$SECONDS; $(MAKE) deps check unit e2e-sdk e2e-clients postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
+
+.PHONY: deps
+deps: ## install what the tests need and is not there
+	$(STEP) 'C compiler, for the race detector' .ci/need gcc gcc libc6-dev
+	$(STEP) 'curl' .ci/need curl curl
+	$(STEP) 'Go modules' bash -c 'go mod download && cd tools && go mod download'
+	$(STEP) 'Node 20 or newer' bash -c 'node -e "process.exit(Number(parseInt(process.versions.node) < 20))" && npm --version >/dev/null || { echo "install Node 20 or newer, with npm" >&2; exit 1; }'
+
+.PHONY: check
+check: ## formatting, vet, staticcheck, layers, the binary's size, pinned libc
+	$(STEP) gofmt .ci/fmt
+	$(STEP) vet go vet ./...
+	$(STEP) staticcheck $(TOOL) staticcheck ./...
+	$(STEP) layers go test -count=1 ./internal
+	$(STEP) 'dead methods and size' .ci/binary
+	$(STEP) 'libc of sqlite' .ci/libc
+	$(STEP) 'go.sum' go mod verify
+
+.PHONY: unit
+unit: ## every Go test, with the race detector
+	$(STEP) 'go test -race' env CGO_ENABLED=1 go test -race -timeout 20m ./...
+
+.PHONY: e2e-sdk
+e2e-sdk: ## the official Go SDK against the gateway
+	$(STEP) 'Go SDK' bash -c 'cd internal/e2e/sdk && go vet ./... && go test -count=1 ./...'
+
+.PHONY: e2e-clients
+e2e-clients: $(CLIENTS)/node_modules/.package-lock.json ## the clients that people use against the gateway
+	$(STEP) 'build for the clients' env CGO_ENABLED=0 go build -o $(DIST)/ . ./internal/e2e/upstream/fakeupstream
+	$(STEP) 'clients' env -C $(CLIENTS) LIMEN_BIN=$(DIST)/limen FAKEUPSTREAM_BIN=$(DIST)/fakeupstream npm test
+
+$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
+	$(STEP) 'npm ci' env -C $(CLIENTS) npm ci --no-audit --no-fund
+	@touch $@
+
+.PHONY: postgres
+postgres: ## the tests of the store on Postgres, which is installed or skipped
+	$(STEP) 'store on Postgres' .ci/postgres
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZ (5) seconds
+	$(STEP) fuzz .ci/fuzz $(FUZZ)
+
+.PHONY: vuln
+vuln: ## known vulnerabilities, where their database can be reached
+	$(STEP) govulncheck .ci/vuln
+
+.PHONY: bench
+bench: ## measure beside nginx and a bare proxy, into docs/performance.md
+	$(STEP) nginx bash -c '.ci/need nginx nginx-light || echo "its column is left out"'
+	$(STEP) bench go run ./bench -out docs/performance.md
+
+.PHONY: cover
+cover: ## which lines the Go tests reach, into dist/cover.html
+	@mkdir -p $(DIST)
+	$(STEP) cover go test -coverpkg=./... -coverprofile=$(DIST)/cover.out ./...
+	@go tool cover -func=$(DIST)/cover.out | tail -n 1
+	@go tool cover -html=$(DIST)/cover.out -o $(DIST)/cover.html
