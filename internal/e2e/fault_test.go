@@ -13,7 +13,7 @@ import (
 
 // impatient are limits that a fault exceeds within a test's time.
 const impatient = `
-timeouts: {connect: 1s, first_byte: 1500ms, idle: 1500ms, total: 4s, heartbeat: 700ms, drain: 1s}
+timeouts: {connect: 1s, first_byte: 5s, idle: 5s, total: 12s, heartbeat: 3s, drain: 1s}
 limits: {event: 256KiB, answer: 4MiB}
 log: {level: debug}
 `

@@ -38,7 +38,7 @@ func (g *gateway) clearPeak(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
-	g := spawn(t, t.TempDir(), "limits: {event: 8MiB, answer: 32MiB, body: 32MiB}\ntimeouts: {total: 3s}\n"+provider(newUpstream(t)))
+	g := spawn(t, t.TempDir(), "limits: {event: 8MiB, answer: 32MiB, body: 32MiB}\ntimeouts: {total: 10s}\n"+provider(newUpstream(t)))
 	check(t, g.post(t, "/chat/completions", chatBody(true, "warm")), "stream")
 	for _, c := range []struct {
 		fault, path string
