@@ -36,16 +36,19 @@ var layers = [][]string{
 	{"internal/upstream"},
 	{"internal/http1"},
 	{"internal/provider/echo", "internal/provider"},
-	{"internal/dialect/openaichat", "internal/dialect/openairesponses"},
-	{"internal/dialect/openai", "internal/dialect"},
+	{"internal/dialect/openaichat", "internal/dialect/openairesponses", "internal/dialect/anthropic", "internal/dialect/gemini", "internal/dialect/bedrock"},
+	{"internal/dialect/openai"},
+	{"internal/dialect"},
 	{"internal/store", "internal/config"},
+	{"internal/seal"},
+	{"internal/llm"},
 	{"internal/jsonedit", "internal/sse"},
-	{"internal/spelling", "internal/llm", "internal/buffer"},
+	{"internal/spelling", "internal/buffer"},
 }
 
 // apart are programs and tests of their own, with all below them. The product
 // knows nothing of them.
-var apart = []string{"bench", "internal/e2e", "internal/provider/genfacts"}
+var apart = []string{"bench", "internal/e2e", "internal/dialect/dialecttest", "internal/provider/genfacts"}
 
 // heavy are packages that the product does without: templates make the linker
 // keep every method, and the standard proxy is not the gateway's.
