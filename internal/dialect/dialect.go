@@ -28,6 +28,9 @@ type Request struct {
 	Model      string
 	Stream     bool
 	WantsUsage bool // the client asked for usage within the stream
+	// Counting is said by the caller: the request is only counted, and need
+	// have no limit of an answer.
+	Counting bool
 
 	// Object holds where the members stand that the dialect edits.
 	Object jsonedit.Object
@@ -40,9 +43,21 @@ type Upstream struct {
 	AskUsage bool
 }
 
+// Failures is how a dialect tells a client of a failure before any answer.
+type Failures interface {
+	// Status of HTTP for a failure.
+	Status(e *llm.Error) int
+	// AppendError appends the body of a failed call.
+	AppendError(dst []byte, e *llm.Error, requestID string) []byte
+	// RequestIDHeader is the header field in which clients look for the ID of
+	// their request.
+	RequestIDHeader() string
+}
+
 // Dialect is a format that clients and upstreams share: bodies and frames
 // pass through it as they are, but for what the gateway owns.
 type Dialect interface {
+	Failures
 	Name() Name
 	// Path of the operation, below a base URL.
 	Path() string
@@ -51,6 +66,13 @@ type Dialect interface {
 	// Forward appends the body for an upstream, as segments that share
 	// memory with body, and returns their total length.
 	Forward(dst [][]byte, body []byte, req *Request, up Upstream) ([][]byte, int)
+	// Anew reports whether a request must be said anew although the upstream
+	// speaks the dialect, because it has something that the server takes in
+	// another way, or that was sealed here.
+	Anew(body []byte, caps *llm.Caps) bool
+	// Passed are the header fields that go on to an upstream of the same
+	// dialect, out of those that the client sent.
+	Passed(sent func(name string) string) []Header
 	// Answer checks a whole JSON answer and reads its usage. known is false
 	// when the upstream sent none. Its error is an *llm.Error.
 	Answer(body []byte) (usage llm.Usage, known bool, err error)

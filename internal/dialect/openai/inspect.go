@@ -71,21 +71,6 @@ func Flag(param string, value []byte) (bool, error) {
 	return value[0] == 't', nil
 }
 
-// NotAnAnswer is the error about a whole answer, sent with 200, that is none.
-func NotAnAnswer(cause error) *llm.Error {
-	return &llm.Error{Kind: llm.UpstreamInvalid, Message: "The upstream's answer could not be read.", Err: cause}
-}
-
-// Malformed is the error about a frame of a stream that cannot be read.
-func Malformed(cause error) *llm.Error {
-	return &llm.Error{Kind: llm.UpstreamInvalid, Code: "upstream_malformed_output", Message: "The upstream's stream could not be read.", Err: cause}
-}
-
-// Truncated is the error about a stream that ended before its terminal event.
-func Truncated() *llm.Error {
-	return &llm.Error{Kind: llm.UpstreamTruncated, Message: "The upstream's stream ended before the answer was complete."}
-}
-
 // EmptyArray reports whether an array has no elements.
 func EmptyArray(array []byte) bool {
 	for range jsonedit.Elements(array) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 )
@@ -14,6 +15,7 @@ type choiceCalls []toolCall
 type toolCall struct {
 	id    []byte // raw; nil while the server gave none
 	index string // raw, as the server counts; "" when it does not
+	name  string
 	named bool
 }
 
@@ -30,7 +32,7 @@ func (f *follower) mendCalls(fragments []byte, choice int) ([]byte, error) {
 	var list [][]byte
 	for fragment := range jsonedit.Elements(fragments) {
 		if err := jsonedit.Scan(fragment, callFields, &f.call); err != nil {
-			return nil, openai.Malformed(err)
+			return nil, dialect.Malformed(err)
 		}
 		changes := f.mendCall(calls)
 		if len(changes) > 0 {
@@ -49,7 +51,9 @@ func (f *follower) mendCall(calls *choiceCalls) (changes []jsonedit.Change) {
 	if jsonedit.KindOf(id) != jsonedit.KindString || len(id) == len(`""`) {
 		id = nil
 	}
-	at, first := calls.place(string(f.call.Value(callIndex)), id)
+	name, _ := jsonedit.Get(f.call.Value(callFunction), "name")
+	called, _ := jsonedit.Unquote(name)
+	at, first := calls.place(string(f.call.Value(callIndex)), id, called)
 	if want := strconv.Itoa(at); string(f.call.Value(callIndex)) != want {
 		changes = append(changes, jsonedit.Set(callIndex, []byte(want)))
 	}
@@ -65,9 +69,10 @@ func (f *follower) mendCall(calls *choiceCalls) (changes []jsonedit.Change) {
 
 // place finds the call that a fragment belongs to: the one with its id; else
 // the latest with its index, as servers count from 0, from 1, or not at all;
-// else the one that was last spoken of. first says that the fragment begins a
-// call.
-func (c *choiceCalls) place(index string, id []byte) (at int, first bool) {
+// else the one that was last spoken of. A name begins a call anew where that
+// one has a name, unless only the name comes again. first says that the
+// fragment begins a call.
+func (c *choiceCalls) place(index string, id []byte, name string) (at int, first bool) {
 	latest := -1
 	for i, call := range *c {
 		if id != nil && bytes.Equal(call.id, id) {
@@ -77,17 +82,27 @@ func (c *choiceCalls) place(index string, id []byte) (at int, first bool) {
 			latest = i
 		}
 	}
-	switch {
-	case latest >= 0 && (id == nil || (*c)[latest].id == nil):
+	if latest < 0 && id == nil && index == "" {
+		latest = len(*c) - 1
+	}
+	if latest >= 0 && (id == nil || (*c)[latest].id == nil) && !(*c)[latest].over(name) {
+		call := &(*c)[latest]
 		if id != nil {
-			(*c)[latest].id = bytes.Clone(id)
+			call.id = bytes.Clone(id)
+		}
+		if call.name == "" {
+			call.name = name
 		}
 		return latest, false
-	case id == nil && index == "" && len(*c) > 0:
-		return len(*c) - 1, false
 	}
-	*c = append(*c, toolCall{id: bytes.Clone(id), index: index})
+	*c = append(*c, toolCall{id: bytes.Clone(id), index: index, name: name})
 	return len(*c) - 1, true
+}
+
+// over reports whether a name is that of another call. Servers that give IDs
+// give one to every call, so that there the same name is the same call's.
+func (t *toolCall) over(name string) bool {
+	return name != "" && t.name != "" && (t.id == nil || t.name != name)
 }
 
 var functionFields = jsonedit.NewFields("name", "arguments")

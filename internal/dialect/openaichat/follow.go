@@ -17,6 +17,7 @@ var (
 	emptyObject  = []byte("{}")
 	emptyArray   = []byte("[]")
 	errNoChoices = errors.New("the answer has no choices")
+	errNoName    = errors.New("a call has no name")
 )
 
 // The members of a chunk that are looked at.
@@ -136,7 +137,7 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 		return out, false, err
 	}
 	if err := jsonedit.Scan(frame.Data, chunkFields, &f.chunk); err != nil {
-		return dst, false, openai.Malformed(err)
+		return dst, false, dialect.Malformed(err)
 	}
 	var room [6]jsonedit.Change
 	changes := room[:0]
@@ -245,7 +246,7 @@ func (f *follower) readChoices() (mended []byte, any bool, err error) {
 // readChoice returns the choice anew when it had to be mended.
 func (f *follower) readChoice(choice []byte) (mended []byte, err error) {
 	if err := jsonedit.Scan(choice, choiceFields, &f.choice); err != nil {
-		return nil, openai.Malformed(err)
+		return nil, dialect.Malformed(err)
 	}
 	var room [2]jsonedit.Change
 	changes := room[:0]
@@ -293,7 +294,7 @@ func (f *follower) readDelta(delta []byte, index int) (mended []byte, err error)
 		return nil, nil // most deltas: a piece of text
 	}
 	if err := jsonedit.Scan(delta, deltaFields, &f.delta); err != nil {
-		return nil, openai.Malformed(err)
+		return nil, dialect.Malformed(err)
 	}
 	var room [2]jsonedit.Change
 	changes := room[:0]
@@ -332,7 +333,7 @@ func (f *follower) assumeFinish(dst []byte) []byte {
 // End implements dialect.Follower; it also serves [DONE].
 func (f *follower) End(dst []byte) ([]byte, error) {
 	if !f.begun || !f.finished {
-		return dst, openai.Truncated()
+		return dst, dialect.Truncated()
 	}
 	if f.wantsUsage && !f.usageSent && f.known {
 		dst = f.head.appendUsage(dst, f.usageRaw)
@@ -345,10 +346,14 @@ func (f *follower) End(dst []byte) ([]byte, error) {
 // Fail implements dialect.Follower.
 func (f *follower) Fail(dst []byte, e *llm.Error) []byte {
 	f.ended = true
+	return append(appendFailure(dst, e), openai.DoneFrame...)
+}
+
+// appendFailure appends the frame that tells of a failure.
+func appendFailure(dst []byte, e *llm.Error) []byte {
 	dst = append(dst, "data: "...)
 	dst = openai.AppendError(dst, e)
-	dst = append(dst, "\n\n"...)
-	return append(dst, openai.DoneFrame...)
+	return append(dst, "\n\n"...)
 }
 
 // chunkHead is what all chunks of an answer share, as raw JSON.

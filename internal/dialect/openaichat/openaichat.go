@@ -16,7 +16,7 @@ import (
 )
 
 // Dialect is Chat Completions.
-type Dialect struct{}
+type Dialect struct{ openai.Door }
 
 var _ dialect.Dialect = Dialect{}
 
@@ -123,13 +123,13 @@ var answerFields = jsonedit.NewFields("error", "choices", "usage", "id", "create
 func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 	var object jsonedit.Object
 	if err := jsonedit.Scan(body, answerFields, &object); err != nil {
-		return usage, false, openai.NotAnAnswer(err)
+		return usage, false, dialect.NotAnAnswer(err)
 	}
 	if e := object.Value(answerError); e != nil && jsonedit.KindOf(e) != jsonedit.KindNull {
 		return usage, false, openai.EventError(e)
 	}
 	if choices := object.Value(answerChoices); jsonedit.KindOf(choices) != jsonedit.KindArray || openai.EmptyArray(choices) {
-		return usage, false, openai.NotAnAnswer(errNoChoices)
+		return usage, false, dialect.NotAnAnswer(errNoChoices)
 	}
 	usage, known = openai.DecodeUsage(object.Value(answerUsage))
 	return usage, known, nil

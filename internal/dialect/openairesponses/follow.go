@@ -71,17 +71,17 @@ func (f *follower) Usage(in int64) llm.Usage {
 
 func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 	if openai.IsDone(frame.Data) {
-		return dst, false, openai.Truncated() // the terminal event comes first
+		return dst, false, dialect.Truncated() // the terminal event comes first
 	}
 	if err := jsonedit.Scan(frame.Data, eventFields, &f.event); err != nil {
-		return dst, false, openai.Malformed(err)
+		return dst, false, dialect.Malformed(err)
 	}
 	kind, ok := jsonedit.Unquote(f.event.Value(eventType))
 	if !ok || kind == "" || strings.ContainsAny(kind, "\r\n") {
 		if e := f.event.Value(eventError); e != nil && jsonedit.KindOf(e) != jsonedit.KindNull {
 			return dst, false, openai.EventError(e)
 		}
-		return dst, false, openai.Malformed(errNoType)
+		return dst, false, dialect.Malformed(errNoType)
 	}
 	var room [3]jsonedit.Change
 	changes := room[:0]
@@ -212,19 +212,14 @@ func appendUsage(dst []byte, u llm.Usage) []byte {
 }
 
 // End implements dialect.Follower.
-func (f *follower) End(dst []byte) ([]byte, error) { return dst, openai.Truncated() }
+func (f *follower) End(dst []byte) ([]byte, error) { return dst, dialect.Truncated() }
 
 // Fail implements dialect.Follower: an error event, which SDKs raise, then
 // the failed response, which agents act on. The error is written in both
 // shapes in use, flat and nested.
 func (f *follower) Fail(dst []byte, e *llm.Error) []byte {
 	f.ended = true
-	object := openai.AppendErrorObject(nil, e)
-	data := f.beginEvent("error")
-	data = append(data, `,"error":`...)
-	data = append(data, object...)
-	data = append(data, ',')
-	data = append(data, flat(object)...)
+	data := appendFault(f.beginEvent("error"), e)
 	dst = sse.Append(dst, []byte("error"), append(data, '}'))
 
 	data = f.beginEvent("response.failed")
@@ -240,6 +235,15 @@ func (f *follower) beginEvent(kind string) []byte {
 	data := append([]byte(`{"type":"`), kind...)
 	data = append(data, `","sequence_number":`...)
 	return strconv.AppendInt(data, f.sequence, 10)
+}
+
+// appendFault appends the members of an error event that tell of a failure.
+func appendFault(data []byte, e *llm.Error) []byte {
+	object := openai.AppendErrorObject(nil, e)
+	data = append(data, `,"error":`...)
+	data = append(data, object...)
+	data = append(data, ',')
+	return append(data, flat(object)...)
 }
 
 // flat is the inside of an error object without its type, which would clash

@@ -24,6 +24,7 @@ type event struct {
 	Refusal      *string
 	Arguments    *string
 	Input        *string
+	Code         *string
 	Response     *struct {
 		ID     string
 		Status string
@@ -35,7 +36,19 @@ type event struct {
 type item struct {
 	ID, Type, Status string
 	Content, Summary []part
-	Arguments, Input string
+	Arguments        argText
+	Input            string
+}
+
+// argText is arguments that are a text; those that are an object have no
+// deltas.
+type argText string
+
+func (w *argText) UnmarshalJSON(data []byte) error {
+	if data[0] == '{' {
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(w))
 }
 
 type part struct {
@@ -196,8 +209,9 @@ func checkText(bad func(string), at *progress, e *event) {
 		of = list[*index]
 	}
 	switch {
+	case hostedEvents[e.Type]:
 	case strings.HasSuffix(e.Type, "_part.done"):
-		if e.Part == nil || e.Part.Text+e.Part.Refusal != of.final || (e.Part.Type == "output_text" || e.Part.Type == "refusal" || e.Part.Type == "summary_text") != of.ended {
+		if e.Part == nil || e.Part.Text+e.Part.Refusal != of.final || (e.Part.Type == "output_text" || e.Part.Type == "refusal" || e.Part.Type == "summary_text" || e.Part.Type == "reasoning_text") != of.ended {
 			bad("ends a part with another value than its text")
 		}
 		of.closed = true
@@ -208,7 +222,7 @@ func checkText(bad func(string), at *progress, e *event) {
 		}
 		of.deltas += *e.Delta
 	case strings.HasSuffix(e.Type, ".done"):
-		for _, final := range []*string{e.Text, e.Refusal, e.Arguments, e.Input} {
+		for _, final := range []*string{e.Text, e.Refusal, e.Arguments, e.Input, e.Code} {
 			if final != nil {
 				of.final, of.ended = *final, true
 			}
@@ -221,12 +235,29 @@ func checkText(bad func(string), at *progress, e *event) {
 	}
 }
 
+// hostedEvents carry no text.
+var hostedEvents = map[string]bool{
+	"response.output_text.annotation.added":       true,
+	"response.web_search_call.in_progress":        true,
+	"response.web_search_call.searching":          true,
+	"response.web_search_call.completed":          true,
+	"response.file_search_call.in_progress":       true,
+	"response.file_search_call.searching":         true,
+	"response.file_search_call.completed":         true,
+	"response.code_interpreter_call.in_progress":  true,
+	"response.code_interpreter_call.interpreting": true,
+	"response.code_interpreter_call.completed":    true,
+	"response.image_generation_call.in_progress":  true,
+	"response.image_generation_call.generating":   true,
+	"response.image_generation_call.completed":    true,
+}
+
 func checkItem(bad func(string), at *progress, done *item) {
 	if done == nil || done.ID != at.item.ID || done.Type != at.item.Type || done.Status == "in_progress" {
 		bad("does not end the item that was added")
 		return
 	}
-	same := len(done.Content) == len(at.parts) && len(done.Summary) == len(at.summary) && done.Arguments+done.Input == at.whole.final
+	same := len(done.Content) == len(at.parts) && len(done.Summary) == len(at.summary) && (done.Type == "code_interpreter_call" || string(done.Arguments)+done.Input == at.whole.final)
 	for i := 0; same && i < len(at.parts); i++ {
 		same = at.parts[i].closed && done.Content[i].Text+done.Content[i].Refusal == at.parts[i].final
 	}

@@ -1,6 +1,8 @@
-// Package openairesponses is the Responses dialect. So far it serves clients
-// and upstreams that both speak it: requests and answers pass as they are, but
-// for the model's name and what clients are known to break on.
+// Package openairesponses is the Responses dialect. Between clients and
+// upstreams that both speak it, requests and answers pass as they are, but for
+// the model's name and what clients are known to break on. Towards other
+// dialects it translates: Dialect is the way of clients in, Upstream the way
+// out.
 package openairesponses
 
 import (
@@ -13,7 +15,7 @@ import (
 )
 
 // Dialect is Responses.
-type Dialect struct{}
+type Dialect struct{ openai.Door }
 
 var _ dialect.Dialect = Dialect{}
 
@@ -84,7 +86,7 @@ var (
 func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 	var object jsonedit.Object
 	if err := jsonedit.Scan(body, responseFields, &object); err != nil {
-		return usage, false, openai.NotAnAnswer(err)
+		return usage, false, dialect.NotAnAnswer(err)
 	}
 	if e := object.Value(responseError); jsonedit.KindOf(e) == jsonedit.KindObject {
 		return usage, false, openai.EventError(e)
@@ -92,7 +94,7 @@ func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 	status, ok := jsonedit.Unquote(object.Value(responseStatus))
 	switch {
 	case !ok || jsonedit.KindOf(object.Value(responseOutput)) != jsonedit.KindArray:
-		return usage, false, openai.NotAnAnswer(errNoResponse)
+		return usage, false, dialect.NotAnAnswer(errNoResponse)
 	case status == "failed":
 		return usage, false, &llm.Error{Kind: llm.Upstream, Message: "The upstream reported that the response failed.", Err: errFailed}
 	}

@@ -1,0 +1,311 @@
+package openairesponses
+
+import (
+	"strconv"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/llm"
+)
+
+// writeResponse writes the response as far as it has come, with all the
+// members that the schema of Open Responses wants.
+func (a *answer) writeResponse(w *jsonedit.Writer, status string, fault *llm.Error) {
+	begun := a.ask.Begun.Unix()
+	w.BeginObject()
+	w.SetText("id", "resp_"+a.ask.ID)
+	w.SetText("object", "response")
+	w.SetInt("created_at", begun)
+	w.Name("completed_at")
+	if status == "completed" {
+		w.Int(begun) // an encoder has no clock; clients only look whether it is there
+	} else {
+		w.Null()
+	}
+	w.SetText("status", status)
+	w.SetRaw("model", a.model)
+	w.Name("error")
+	if fault != nil {
+		w.BeginObject()
+		w.SetText("code", failedCode(fault))
+		w.SetText("message", fault.Message)
+		w.EndObject()
+	} else {
+		w.Null()
+	}
+	w.Name("incomplete_details")
+	if status == "incomplete" {
+		w.BeginObject()
+		w.SetText("reason", a.incomplete())
+		w.EndObject()
+	} else {
+		w.Null()
+	}
+	w.Array("output")
+	for _, item := range a.output {
+		w.Raw(item)
+	}
+	w.EndArray()
+	w.Name("usage")
+	w.Raw(a.writtenUsage(status))
+	for name, v := range jsonedit.Members(a.tail) {
+		w.RawName(name)
+		w.Raw(v)
+	}
+	w.EndObject()
+}
+
+// writtenUsage is the usage of a response that is over: some clients ask again
+// without end when there is none.
+func (a *answer) writtenUsage(status string) []byte {
+	switch {
+	case a.known:
+		return appendUsage(nil, a.usage)
+	case status == "completed" || status == "incomplete":
+		if a.usage.Total() > 0 {
+			return appendUsage(nil, a.usage)
+		}
+		return appendUsage(nil, llm.Estimate(0, a.seen))
+	}
+	return []byte("null")
+}
+
+// appendEcho appends an object of the members that a response repeats from
+// its request, as the client wrote them, or as they are when nothing is said.
+// What was not served is not repeated.
+func appendEcho(dst []byte, req *llm.Request) []byte {
+	echo := func(string) llm.Raw { return nil }
+	if req != nil {
+		echo = func(name string) llm.Raw {
+			for _, m := range req.Echo {
+				if m.Name == name {
+					return m.Value
+				}
+			}
+			return nil
+		}
+	}
+	w := jsonedit.NewWriter(dst)
+	set := func(name, otherwise string) {
+		value := echo(name)
+		if value == nil {
+			value = llm.Raw(otherwise)
+		}
+		w.SetRaw(name, value)
+	}
+	w.BeginObject()
+	set("instructions", "null")
+	w.SetRaw("previous_response_id", []byte("null"))
+	w.Name("tools")
+	echoTools(w, echo("tools"))
+	set("tool_choice", `"auto"`)
+	set("parallel_tool_calls", "true")
+	set("temperature", "1")
+	set("top_p", "1")
+	set("presence_penalty", "0")
+	set("frequency_penalty", "0")
+	set("top_logprobs", "0")
+	set("max_output_tokens", "null")
+	set("max_tool_calls", "null")
+	w.Name("text")
+	echoText(w, echo("text"))
+	w.Name("reasoning")
+	echoReasoning(w, echo("reasoning"))
+	w.SetText("truncation", "disabled")
+	w.SetBool("store", false)
+	w.SetBool("background", false)
+	w.SetText("service_tier", "default")
+	set("metadata", "{}")
+	set("safety_identifier", "null")
+	set("prompt_cache_key", "null")
+	set("user", "null")
+	w.SetRaw("conversation", []byte("null"))
+	w.EndObject()
+	return w.Bytes()
+}
+
+// withRequired writes an object with the members that it must have.
+func withRequired(w *jsonedit.Writer, object llm.Raw, required ...string) {
+	w.BeginObject()
+	for name, v := range jsonedit.Members(object) {
+		w.RawName(name)
+		w.Raw(v)
+	}
+	for i := 0; i < len(required); i += 2 {
+		if _, there := jsonedit.Get(object, required[i]); !there {
+			w.SetRaw(required[i], []byte(required[i+1]))
+		}
+	}
+	w.EndObject()
+}
+
+func echoTools(w *jsonedit.Writer, list llm.Raw) {
+	w.BeginArray()
+	for v := range jsonedit.Elements(list) {
+		if dialect.Text(v, "type") == "function" {
+			withRequired(w, v, "description", "null", "parameters", "null", "strict", "null")
+		} else {
+			w.Raw(v)
+		}
+	}
+	w.EndArray()
+}
+
+func echoText(w *jsonedit.Writer, text llm.Raw) {
+	w.BeginObject()
+	w.Name("format")
+	switch format := dialect.Member(text, "format"); {
+	case format == nil:
+		w.Raw([]byte(`{"type":"text"}`))
+	case dialect.Text(format, "type") == "json_schema":
+		withRequired(w, format, "description", "null", "strict", "false")
+	default:
+		w.Raw(format)
+	}
+	for name, v := range jsonedit.Members(text) {
+		if string(name) != `"format"` {
+			w.RawName(name)
+			w.Raw(v)
+		}
+	}
+	w.EndObject()
+}
+
+func echoReasoning(w *jsonedit.Writer, wish llm.Raw) {
+	withRequired(w, wish, "effort", "null", "summary", "null")
+}
+
+// serve tells of a call that the upstream ran, which is known whole.
+func (a *answer) serve(c *llm.ServerCall) {
+	var form servedForm
+	switch c.Kind {
+	case llm.WebSearch, llm.WebFetch:
+		form = servedForm{"web_search_call", "ws_", "searching"}
+	case llm.CodeExecution:
+		form = servedForm{"code_interpreter_call", "ci_", "interpreting"}
+	case llm.ImageGeneration:
+		if c.Image == nil || c.Image.Data == nil {
+			return
+		}
+		form = servedForm{"image_generation_call", "ig_", "generating"}
+	case llm.FileSearch:
+		form = servedForm{"file_search_call", "fs_", "searching"}
+	default:
+		return // clients know no item for it, and some fail on what they do not know
+	}
+	index := a.told
+	a.told++
+	it := &openItem{id: form.prefix + a.ask.ID + "_" + strconv.Itoa(index), index: index}
+	w := a.event("response.output_item.added")
+	w.SetInt("output_index", int64(index))
+	w.Name("item")
+	form.begin(w, it, "in_progress")
+	w.EndObject()
+	a.send("response.output_item.added")
+	a.step(form, it, "in_progress")
+	if c.Kind == llm.CodeExecution && c.Code.IsText() {
+		a.code(it, c.Code)
+	}
+	a.step(form, it, form.working)
+	a.step(form, it, "completed")
+	a.served(form, it, c)
+}
+
+// servedForm is an item of a call that the upstream ran, and its event while
+// it works.
+type servedForm struct{ kind, prefix, working string }
+
+func (form servedForm) begin(w *jsonedit.Writer, it *openItem, status string) {
+	w.BeginObject()
+	w.SetText("id", it.id)
+	w.SetText("type", form.kind)
+	w.SetText("status", status)
+}
+
+func (a *answer) step(form servedForm, it *openItem, what string) {
+	kind := "response." + form.kind + "." + what
+	a.itemEvent(kind, it)
+	a.send(kind)
+}
+
+func (a *answer) code(it *openItem, code llm.Raw) {
+	const kind = "response.code_interpreter_call_code."
+	a.itemEvent(kind+"delta", it).SetRaw("delta", code)
+	a.send(kind + "delta")
+	a.itemEvent(kind+"done", it).SetRaw("code", code)
+	a.send(kind + "done")
+}
+
+// served tells that the call is over, and what came of it.
+func (a *answer) served(form servedForm, it *openItem, c *llm.ServerCall) {
+	status := "completed"
+	if c.Failed {
+		status = "failed"
+	}
+	var item jsonedit.Writer
+	form.begin(&item, it, status)
+	switch c.Kind {
+	case llm.WebSearch:
+		writeSearch(&item, c)
+	case llm.WebFetch:
+		item.Object("action")
+		item.SetText("type", "open_page")
+		item.SetRaw("url", dialect.Member(c.Input, "url"))
+		item.EndObject()
+	case llm.CodeExecution:
+		writeCode(&item, c)
+	case llm.ImageGeneration:
+		item.SetRaw("result", c.Image.Data)
+	case llm.FileSearch:
+		item.Name("queries")
+		writeList(&item, c.Queries)
+		item.SetRaw("results", []byte("null"))
+	}
+	item.EndObject()
+	const kind = "response.output_item.done"
+	w := a.event(kind)
+	w.SetInt("output_index", int64(it.index))
+	w.SetRaw("item", item.Bytes())
+	a.send(kind)
+	a.output = append(a.output, item.Bytes())
+}
+
+func writeSearch(w *jsonedit.Writer, c *llm.ServerCall) {
+	queries := c.Queries
+	if query := dialect.Member(c.Input, "query"); len(queries) == 0 && query != nil {
+		queries = []llm.Raw{query}
+	}
+	w.Object("action")
+	w.SetText("type", "search")
+	if len(queries) > 0 {
+		w.SetRaw("query", queries[0]) // the older name, which some SDKs insist on
+	}
+	w.Name("queries")
+	writeList(w, queries)
+	w.Array("sources")
+	for _, s := range c.Sources {
+		w.BeginObject()
+		w.SetText("type", "url")
+		w.SetRaw("url", s.URL)
+		w.EndObject()
+	}
+	w.EndArray()
+	w.EndObject()
+}
+
+func writeCode(w *jsonedit.Writer, c *llm.ServerCall) {
+	code := c.Code
+	if !code.IsText() {
+		code = llm.Raw("null")
+	}
+	w.SetRaw("code", code)
+	w.SetText("container_id", "")
+	w.Array("outputs")
+	for _, logs := range c.Outputs {
+		w.BeginObject()
+		w.SetText("type", "logs")
+		w.SetRaw("logs", logs)
+		w.EndObject()
+	}
+	w.EndArray()
+}

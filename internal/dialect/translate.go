@@ -1,0 +1,140 @@
+package dialect
+
+import (
+	"bytes"
+	"io"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/seal"
+	"github.com/limen-gateway/limen/internal/sse"
+)
+
+// Where client and upstream speak different dialects, they meet in the
+// vocabulary of package llm: an Inbound reads the client's request and writes
+// its answer, an Outbound writes the upstream's request and reads its answer.
+// N dialects need N of each, not a translation for every pair.
+
+// Inbound is a dialect that clients speak.
+type Inbound interface {
+	// Decode reads a request that Inspect accepted. It refuses, with an
+	// *llm.Error that names the place, what the neutral form cannot hold: what
+	// the caller wrote does not vanish. The result shares body's memory.
+	Decode(body []byte, key seal.Key) (*llm.Request, error)
+	// Encode starts a streamed answer.
+	Encode(ask *Ask) Encoder
+	// AppendAnswer appends a whole answer.
+	AppendAnswer(dst []byte, a *llm.Answer, ask *Ask) []byte
+}
+
+// Ask is what an answer's encoder needs to know of the request.
+type Ask struct {
+	Request *llm.Request
+	ID      string    // unique, without any prefix
+	Model   string    // what the client asked for
+	Begun   time.Time // of the call
+	Vendor  string    // of the target, for marking opaque state
+	Origin  string
+	Seal    seal.Key
+}
+
+// Encoder tells the events of one answer as a stream of its dialect.
+type Encoder interface {
+	// Event appends the frames that tell an event, which may be none.
+	Event(dst []byte, e llm.Event) []byte
+	// End appends what ends a stream that was told in full.
+	End(dst []byte) []byte
+	// Fail appends the frames that tell of a failure instead.
+	Fail(dst []byte, e *llm.Error) []byte
+}
+
+// Outbound is a dialect that upstreams speak.
+type Outbound interface {
+	// Encode writes a request as an upstream with those abilities takes it. It
+	// is deterministic, and append-only: the same history gives the same bytes
+	// and new ones at the end. Its *llm.Error says what cannot be asked there.
+	Encode(req *llm.Request, caps *llm.Caps) (*Call, error)
+	// Answers starts to read the answer to a call.
+	Answers(call *Call, caps *llm.Caps) Decoder
+	// Failed reads an upstream's answer with a status of failure. wait is what
+	// its header asks for, 0 when it does not.
+	Failed(status int, body []byte, wait time.Duration) *llm.Error
+	// Frames reads the frames of a stream.
+	Frames(r io.Reader, max int) Frames
+}
+
+// Frames are the frames of a stream as they come in; *sse.Reader is the usual
+// one.
+type Frames interface {
+	Next() (sse.Frame, bool)
+	Fill() error
+	Close()
+}
+
+// Call is a request in an upstream's dialect.
+type Call struct {
+	Path   string // below the base URL, with the query
+	Header []Header
+	Body   []byte
+	Stream bool
+	Notes  llm.Notes
+	Names  *Names // of the tools, as the upstream knows them
+	Tools  bool   // there are tools that the client runs
+}
+
+// Header is one field that goes with a call.
+type Header struct{ Name, Value string }
+
+// Decoder reads one answer of an upstream. Events share memory with the frame
+// that they came from.
+type Decoder interface {
+	// Frame appends the events of a frame of a stream. An *llm.Error means
+	// that the upstream failed.
+	Frame(dst []llm.Event, f sse.Frame) ([]llm.Event, error)
+	// End is called when the stream was closed cleanly; it appends what was
+	// still held back, or returns the error that the stream was cut.
+	End(dst []llm.Event) ([]llm.Event, error)
+	// Done reports whether the terminal event was seen.
+	Done() bool
+	// Whole appends the events of an answer that came whole.
+	Whole(dst []llm.Event, body []byte) ([]llm.Event, error)
+}
+
+// Fold reads a whole answer of an upstream.
+func Fold(d Decoder, body []byte) (*llm.Answer, error) {
+	events, err := d.Whole(nil, body)
+	if err != nil {
+		return nil, err
+	}
+	var f llm.Folder
+	for _, e := range events {
+		f.Add(e)
+	}
+	return &f.Answer, nil
+}
+
+// SSE reads the frames of an event stream, as most upstreams send them.
+func SSE(r io.Reader, max int) Frames { return sse.NewReader(r, max) }
+
+// Text returns a member of an object that is a string, "" when it is not.
+func Text(object []byte, path ...string) string {
+	v, _ := jsonedit.Get(object, path...)
+	s, _ := jsonedit.Unquote(v)
+	return s
+}
+
+// Member returns a member of an object, nil when it is absent or null.
+func Member(object []byte, path ...string) llm.Raw {
+	v, ok := jsonedit.Get(object, path...)
+	if !ok || jsonedit.KindOf(v) == jsonedit.KindNull {
+		return nil
+	}
+	return v
+}
+
+var sealed = []byte(`"` + seal.Prefix)
+
+// Sealed reports whether a body has something that was sealed here: no
+// upstream can read it.
+func Sealed(body []byte) bool { return bytes.Contains(body, sealed) }
