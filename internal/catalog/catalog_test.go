@@ -19,6 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/store"
@@ -420,5 +422,68 @@ func TestDamagedKeptList(t *testing.T) {
 		}
 		pass(time.Second)
 		wantOffered(t, c, "p/a")
+	})
+}
+
+// What the configuration says of a model goes before what is known of it.
+func TestCapsOfTargets(t *testing.T) {
+	yes, no := true, false
+	inBubble(t, t.TempDir(), func(t *testing.T, c *Catalog, _ *strings.Builder) {
+		claude, glm, two := named("claude", &remote{}, "claude-opus-4-8", "claude-sonnet-5-5"), named("glm", &remote{}, "glm-4.7"), named("two", &remote{}, "m", "n")
+		claude.Vendor, _ = provider.Lookup("anthropic")
+		glm.Vendor, _ = provider.Lookup("zhipu")
+		claude.Caps = []config.Caps{{Models: "claude-opus-*", Thinking: []string{"disabled"}, MaxOutput: 100, Sampling: &yes, ForcedTool: &no, Structured: &no, MidSystem: &no}}
+		glm.Caps = []config.Caps{{Models: "*", Efforts: []string{"low"}, ForcedTool: &yes, Structured: &yes, MidSystem: &no}}
+		two.Speaks = []string{"openai-chat", "openai-responses"}
+		apply(t, c, Setup{Providers: []Provider{claude, glm, two}})
+		caps := func(id string) map[dialect.Name]*llm.Caps {
+			m, err := c.Table().Resolve(everyone{}, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.Targets[0].Caps
+		}
+		opus := caps("claude/claude-opus-4-8")[dialect.Anthropic]
+		if opus.Reasons || !opus.ReasonsKnown || opus.MaxOutput != 100 || opus.DefaultMaxTokens != 100 || opus.NoSampling || !opus.NoForcedTool ||
+			!opus.NoStructured || opus.MidSystem || !opus.NoPrefill || opus.Origin != "" {
+			t.Errorf("opus: %+v", opus)
+		}
+		if sonnet := caps("claude/claude-sonnet-5-5")[dialect.Anthropic]; !sonnet.Preserved || sonnet.Origin == "" || !sonnet.NoSampling {
+			t.Errorf("sonnet: %+v", sonnet)
+		}
+		air := caps("glm/glm-4.7")[dialect.OpenAIChat]
+		if !air.Reasons || !slices.Equal(air.Efforts, []string{"low"}) || air.Chat.ToolChoice != nil || !air.Chat.OneSystem ||
+			!slices.Equal(air.Chat.Formats, []string{"json_object", "json_schema"}) {
+			t.Errorf("glm: %+v", air)
+		}
+		if f := glm.Vendor.Quirks.Formats; !slices.Equal(f, []string{"json_object"}) {
+			t.Errorf("the vendor's row has become %v", f)
+		}
+		m, n := caps("two/m"), caps("two/n")
+		if len(m) != 2 || m[dialect.OpenAIChat].Origin != "" || m[dialect.OpenAIResponses].Origin != n[dialect.OpenAIResponses].Origin || m[dialect.OpenAIResponses].Origin == "" {
+			t.Errorf("origins: %+v, %+v", m, n)
+		}
+	})
+}
+
+// Providers without a list offer what is known, or what is configured.
+func TestProvidersWithoutList(t *testing.T) {
+	inBubble(t, t.TempDir(), func(t *testing.T, c *Catalog, log *strings.Builder) {
+		silent := &remote{err: errors.New("it has no list")}
+		known, picked, own := named("known", silent), named("picked", silent, "house", "us.anthropic.claude-opus-4-*"), named("own", silent, "house")
+		known.Vendor, _ = provider.Lookup("bedrock")
+		picked.Vendor, own.Speaks = known.Vendor, []string{"bedrock"}
+		apply(t, c, Setup{Providers: []Provider{known, picked, own}})
+		pass(time.Second)
+		offered := map[string]int{}
+		for _, m := range c.Table().All() {
+			name, id, _ := strings.Cut(m.ID, "/")
+			if offered[name]++; name == "picked" && id != "house" && !strings.HasPrefix(id, "us.anthropic.claude-opus-4-") {
+				t.Errorf("%s is offered", m.ID)
+			}
+		}
+		if offered["known"] != len(known.Vendor.Known()) || offered["picked"] < 3 || offered["own"] != 1 || silent.count() > 0 || log.Len() > 0 {
+			t.Errorf("offered %v after %d calls; log: %s", offered, silent.count(), log)
+		}
 	})
 }

@@ -1,7 +1,14 @@
 package catalog
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
 )
@@ -58,7 +65,68 @@ func (c *Catalog) alias(m *config.Model) *route.Model {
 }
 
 func (s *source) target(model string, weight int, facts *provider.Model) route.Target {
-	return route.Target{Upstream: s.upstream, Model: model, Weight: weight, Reasons: facts.Reasoning == provider.Yes}
+	t := route.Target{Upstream: s.upstream, Model: model, Weight: weight, Reasons: facts.Reasoning == provider.Yes, Caps: map[dialect.Name]*llm.Caps{}}
+	for _, d := range s.upstream.Speaks {
+		caps := provider.Caps(s.upstream.Vendor, model, *facts, d)
+		override(caps, s.provider.CapsOf(model))
+		caps.Origin = s.origin(caps)
+		t.Caps[d] = caps
+	}
+	return t
+}
+
+// override has what the configuration says of a model go before what is known.
+func override(caps *llm.Caps, say *config.Caps) {
+	if say == nil {
+		return
+	}
+	if say.Thinking != nil {
+		caps.Thinking = say.Thinking
+	}
+	if say.Efforts != nil {
+		caps.Efforts = say.Efforts
+	}
+	if say.Thinking != nil || slices.ContainsFunc(say.Efforts, func(e string) bool { return e != "none" }) {
+		caps.ReasonsKnown = true
+		caps.Reasons = say.Thinking == nil || slices.ContainsFunc(say.Thinking, func(way string) bool { return way != "disabled" })
+	}
+	if say.MaxOutput > 0 {
+		caps.MaxOutput = int64(say.MaxOutput)
+		caps.DefaultMaxTokens = min(caps.DefaultMaxTokens, caps.MaxOutput)
+	}
+	if can := say.Sampling; can != nil {
+		caps.NoSampling = !*can
+	}
+	if can := say.ForcedTool; can != nil {
+		caps.NoForcedTool = !*can
+		if *can {
+			caps.Chat.ToolChoice = nil
+		}
+	}
+	if can := say.Structured; can != nil {
+		caps.NoStructured = !*can
+		if formats := caps.Chat.Formats; *can && formats != nil && !slices.Contains(formats, "json_schema") {
+			caps.Chat.Formats = append(slices.Clip(formats), "json_schema")
+		}
+	}
+	if can := say.MidSystem; can != nil {
+		caps.MidSystem, caps.Chat.OneSystem = *can, !*can
+	}
+}
+
+// origin is a hash of what opaque state is bound to, empty when any account can
+// read it. A provider of the configuration stands for an account: its key may
+// be rotated.
+func (s *source) origin(caps *llm.Caps) string {
+	parts := []string{s.provider.Name, s.provider.BaseURL}
+	switch {
+	case caps.Preserved:
+		parts = append(parts, caps.Model)
+	case caps.Vendor == "anthropic" || caps.Vendor == "google" || caps.Vendor == "":
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return hex.EncodeToString(sum[:6])
 }
 
 func (c *Catalog) named(name string) *source {

@@ -87,6 +87,29 @@ type Provider struct {
 	Models  []Pattern         `yaml:"models" doc:"Models to offer: names, offered even when the upstream does not list them, and patterns with * over those it lists. Absent: all it lists."`
 	Headers map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers added to every request."`
 	Quirks  Quirks            `yaml:"quirks" doc:"Where the upstream departs from its dialect."`
+	Caps    []Caps            `yaml:"caps" doc:"What models can do, where Limen does not know it or knows it wrong: by the upstream's names, or patterns with *. The first that fits counts."`
+}
+
+// Caps are abilities of the models whose names fit. What is not said is as it is known.
+type Caps struct {
+	Models     Pattern  `yaml:",key" check:"pattern"`
+	Thinking   []string `yaml:"thinking" enum:"adaptive enabled disabled between_tools" doc:"Types of thinking that are taken, as Anthropic's dialect has them."`
+	Efforts    []string `yaml:"efforts" enum:"none minimal low medium high xhigh max" doc:"Efforts that are taken. [none]: thinking has no degrees."`
+	MaxOutput  int      `yaml:"max_output" doc:"Longest answer, in tokens: more is not asked for."`
+	Sampling   *bool    `yaml:"sampling" doc:"Whether temperature and its like are taken."`
+	ForcedTool *bool    `yaml:"forced_tool" doc:"Whether a call of a tool can be demanded."`
+	Structured *bool    `yaml:"structured" doc:"Whether answers can be held to a JSON schema."`
+	MidSystem  *bool    `yaml:"mid_system" doc:"Whether instructions may stand within a conversation."`
+}
+
+// CapsOf are what is said of a model; nil when nothing is.
+func (p *Provider) CapsOf(model string) *Caps {
+	for i := range p.Caps {
+		if p.Caps[i].Models.Match(model) {
+			return &p.Caps[i]
+		}
+	}
+	return nil
 }
 
 type Quirks struct {

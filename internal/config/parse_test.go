@@ -214,6 +214,9 @@ providers:
     models: [a, "b-*"]
     headers: { X-Team: t, x-other: ${file:/run/secrets/x} }
     quirks: { drop: [logit_bias], rename: { max_completion_tokens: max_tokens }, stream_usage: true }
+    caps:
+      org/x: { thinking: [adaptive, between_tools], efforts: [none], max_output: 8192, sampling: true }
+      "*": { forced_tool: true, structured: true, mid_system: true }
   anthropic:
 models:
   org/fast:8b:
@@ -240,6 +243,10 @@ models:
 			Speaks: []string{"anthropic", "gemini", "bedrock"}, Models: []Pattern{"a", "b-*"},
 			Headers: map[string]Secret{"X-Team": "t", "x-other": "from-file"},
 			Quirks:  Quirks{[]string{"logit_bias"}, map[string]string{"max_completion_tokens": "max_tokens"}, &yes},
+			Caps: []Caps{
+				{Models: "org/x", Thinking: []string{"adaptive", "between_tools"}, Efforts: []string{"none"}, MaxOutput: 8192, Sampling: &yes},
+				{Models: "*", ForcedTool: &yes, Structured: &yes, MidSystem: &yes},
+			},
 		}, {Name: "anthropic"}},
 		Models: []Model{{
 			ID:        "org/fast:8b",
@@ -252,6 +259,10 @@ models:
 	}
 	if p, ok := c.Provider("lab"); !ok || p != &c.Providers[0] {
 		t.Errorf("Provider(lab): got %v, %v", p, ok)
+	}
+	lab := &c.Providers[0]
+	if first, rest := lab.CapsOf("org/x"), lab.CapsOf("other"); first != &lab.Caps[0] || rest != &lab.Caps[1] || c.Providers[1].CapsOf("x") != nil {
+		t.Errorf("CapsOf: got %v and %v", first, rest)
 	}
 	if _, ok := c.Model("fast"); ok {
 		t.Error("Model(fast): got one, want none")

@@ -3,10 +3,12 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,32 +20,49 @@ import (
 type Found struct {
 	Vendor  Vendor
 	BaseURL string // complete: no marks left
-	KeyEnv  string // the variable that holds the key; empty: none needed
+	KeyEnv  string // the variable that holds the key; empty: none needed, or the vendor's Means are set
 }
 
 func (f Found) String() string {
-	if f.KeyEnv == "" {
-		return f.Vendor.Title + " at " + f.BaseURL
+	text := f.Vendor.Title + " at " + f.BaseURL
+	switch {
+	case f.KeyEnv != "":
+		return text + " with " + f.KeyEnv
+	case len(f.Vendor.Means) > 0:
+		return text + " with " + f.Vendor.Means[0]
 	}
-	return f.Vendor.Title + " at " + f.BaseURL + " with " + f.KeyEnv
+	return text
 }
 
 // Detect returns the vendors that the environment gives the means to call, in
-// the order of Vendors: those whose key is set and whose address is complete,
-// and local servers whose address is set. It calls nobody.
+// the order of Vendors: those whose key or means are set and whose address is
+// complete, and local servers whose address is set. It calls nobody.
 //
 // A variable that replaces an address but holds no plain http or https URL
 // hides the vendor: the key was meant for another place than the vendor's own.
 func Detect(getenv func(string) (string, bool)) []Found {
 	var found []Found
 	for _, v := range vendors {
+		if v.ByName {
+			continue
+		}
 		key, _ := firstSet(getenv, v.KeyEnv)
 		base, ok := v.locate(getenv, key != "")
-		if ok && (key != "" || v.Local()) {
-			found = append(found, Found{Vendor: v, BaseURL: base, KeyEnv: key})
+		if ok && (key != "" || v.hasMeans(getenv) || v.Local()) {
+			found = append(found, Found{Vendor: v.At(base, getenv), BaseURL: base, KeyEnv: key})
 		}
 	}
 	return found
+}
+
+// hasMeans reports whether what stands for a key is set.
+func (v Vendor) hasMeans(getenv func(string) (string, bool)) bool {
+	for _, name := range v.Means {
+		if set, _ := firstSet(getenv, []string{name}); set == "" {
+			return false
+		}
+	}
+	return len(v.Means) > 0
 }
 
 // Address is the base URL of a vendor that is configured by its name: as the
@@ -53,6 +72,78 @@ func (v Vendor) Address(getenv func(string) (string, bool)) (string, bool) {
 		return base, true
 	}
 	return v.BaseURL, v.Local()
+}
+
+// cloudPath is the part of a base URL that names a place in Google Cloud.
+var cloudPath = regexp.MustCompile(`/projects/([^/]+)/locations/([^/]+)/?$`)
+
+// At is the vendor at a base URL, with its place filled in: as the end of the
+// URL says, ".../projects/P/locations/L", else as the environment does.
+func (v Vendor) At(base string, getenv func(string) (string, bool)) Vendor {
+	if v.Place == (Place{}) {
+		return v
+	}
+	if named := cloudPath.FindStringSubmatch(base); named != nil {
+		v.Place = Place{Project: named[1], Location: named[2]}
+		return v
+	}
+	v.Place.Project, _ = v.fill(v.Place.Project, getenv)
+	v.Place.Location, _ = v.fill(v.Place.Location, getenv)
+	return v
+}
+
+// Root is a base URL of the vendor without the place that it ends in: the
+// dialect's own paths name that.
+func (v Vendor) Root(base string) string {
+	if v.Place == (Place{}) {
+		return base
+	}
+	return cloudPath.ReplaceAllLiteralString(base, "")
+}
+
+// fill puts values of the environment in place of the marks of a text. It is
+// not ok when a mark stays.
+func (v Vendor) fill(text string, getenv func(string) (string, bool)) (filled string, ok bool) {
+	ok = true
+	for _, f := range v.Fill {
+		if !strings.Contains(text, f.Mark) {
+			continue
+		}
+		_, value := firstSet(getenv, f.Env)
+		if !isLabel(value) {
+			ok = false
+			continue
+		}
+		text = strings.ReplaceAll(text, f.Mark, f.say(value))
+	}
+	return text, ok
+}
+
+// say spells a value as the vendor does.
+func (f Fill) say(value string) string {
+	for _, w := range f.Words {
+		if w.From == value || w.From == "*" {
+			return strings.ReplaceAll(w.To, "*", value)
+		}
+	}
+	return value
+}
+
+// Incomplete returns an error that says what to set when a mark is left in
+// the vendor's place or in its base URL.
+func (v Vendor) Incomplete(base string) error {
+	var names []string
+	left := false
+	for _, f := range v.Fill {
+		left = left || strings.Contains(base+v.Place.Project+v.Place.Location, f.Mark)
+		if !slices.Contains(names, f.Env[0]) {
+			names = append(names, f.Env[0])
+		}
+	}
+	if !left {
+		return nil
+	}
+	return errors.New("its address is not complete: set " + strings.Join(names, " and ") + ", or base_url")
 }
 
 // locate returns the base URL that the environment asks for.
@@ -65,13 +156,10 @@ func (v Vendor) locate(getenv func(string) (string, bool), hasKey bool) (string,
 	if v.Local() {
 		return v.Cloud, v.Cloud != "" && hasKey
 	}
-	base := v.BaseURL
-	for _, f := range v.Fill {
-		_, value := firstSet(getenv, f.Env)
-		if !isLabel(value) {
-			return "", false
-		}
-		base = strings.ReplaceAll(base, f.Mark, value)
+	base, complete := v.fill(v.BaseURL, getenv)
+	_, placed := v.fill(v.Place.Project+v.Place.Location, getenv)
+	if !complete || !placed {
+		return "", false
 	}
 	return base, true
 }

@@ -33,7 +33,11 @@ func TestDetect(t *testing.T) {
 			[]string{"groq https://api.groq.com/openai/v1 GROQ_API_KEY"}},
 		{"blank key", map[string]string{"GROQ_API_KEY": " "}, nil},
 		{"first key wins", map[string]string{"GOOGLE_API_KEY": secret, "GEMINI_API_KEY": secret},
-			[]string{"gemini https://generativelanguage.googleapis.com/v1beta/openai GEMINI_API_KEY"}},
+			[]string{"gemini https://generativelanguage.googleapis.com/v1beta GEMINI_API_KEY"}},
+		{"Anthropic", map[string]string{"ANTHROPIC_API_KEY": secret},
+			[]string{"anthropic https://api.anthropic.com/v1 ANTHROPIC_API_KEY"}},
+		{"Anthropic elsewhere", map[string]string{"ANTHROPIC_API_KEY": secret, "ANTHROPIC_BASE_URL": "https://proxy.example"},
+			[]string{"anthropic https://proxy.example/v1 ANTHROPIC_API_KEY"}},
 		{"second key when the first is blank", map[string]string{"TOGETHER_API_KEY": "", "TOGETHER_AI_API_KEY": secret},
 			[]string{"together https://api.together.ai/v1 TOGETHER_AI_API_KEY"}},
 		{"in the order of the table", map[string]string{"XAI_API_KEY": secret, "OPENAI_API_KEY": secret},
@@ -60,9 +64,21 @@ func TestDetect(t *testing.T) {
 		{"Azure on somebody else's host", map[string]string{"AZURE_API_KEY": secret, "AZURE_RESOURCE_NAME": "evil.example/"}, nil},
 
 		{"Bedrock", map[string]string{"AWS_BEARER_TOKEN_BEDROCK": secret, "AWS_REGION": "eu-central-1"},
-			[]string{"bedrock https://bedrock-mantle.eu-central-1.api.aws/v1 AWS_BEARER_TOKEN_BEDROCK"}},
+			[]string{"bedrock https://bedrock-runtime.eu-central-1.amazonaws.com AWS_BEARER_TOKEN_BEDROCK"}},
+		{"Bedrock by an AWS credential", map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": secret, "AWS_DEFAULT_REGION": "us-east-1"},
+			[]string{"bedrock https://bedrock-runtime.us-east-1.amazonaws.com "}},
 		{"Bedrock without a region", map[string]string{"AWS_BEARER_TOKEN_BEDROCK": secret}, nil},
 		{"AWS without Bedrock", map[string]string{"AWS_ACCESS_KEY_ID": secret, "AWS_REGION": "eu-central-1"}, nil},
+
+		{"Vertex AI", map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/sa.json", "GOOGLE_CLOUD_PROJECT": "acme", "GOOGLE_CLOUD_LOCATION": "europe-west1"},
+			[]string{"vertex https://europe-west1-aiplatform.googleapis.com/v1 "}},
+		{"Vertex AI everywhere", map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/sa.json", "GOOGLE_VERTEX_PROJECT": "acme", "GOOGLE_VERTEX_LOCATION": "global"},
+			[]string{"vertex https://aiplatform.googleapis.com/v1 "}},
+		{"Vertex AI in Europe", map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/sa.json", "GOOGLE_CLOUD_PROJECT": "acme", "GOOGLE_CLOUD_LOCATION": "eu"},
+			[]string{"vertex https://aiplatform.eu.rep.googleapis.com/v1 "}},
+		{"Vertex AI without a project", map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/sa.json", "GOOGLE_CLOUD_LOCATION": "global"}, nil},
+		{"Vertex AI without a location", map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/sa.json", "GOOGLE_CLOUD_PROJECT": "acme"}, nil},
+		{"Google Cloud without a credential", map[string]string{"GOOGLE_CLOUD_PROJECT": "acme", "GOOGLE_CLOUD_LOCATION": "global"}, nil},
 
 		{"Ollama's cloud", map[string]string{"OLLAMA_API_KEY": secret},
 			[]string{"ollama https://ollama.com/v1 OLLAMA_API_KEY"}},
@@ -101,15 +117,63 @@ func TestDetectEvery(t *testing.T) {
 		if v.Local() {
 			continue
 		}
+		sets := [][]string{v.Means}
 		for _, key := range v.KeyEnv {
-			env := map[string]string{key: "k"}
+			sets = append(sets, []string{key})
+		}
+		for _, set := range sets {
+			env := map[string]string{}
+			for _, name := range set {
+				env[name] = "k"
+			}
 			for _, f := range v.Fill {
 				env[f.Env[0]] = "here"
 			}
 			found := Detect(environment(env))
-			if len(found) != 1 || found[0].Vendor.Name != v.Name || strings.Contains(found[0].BaseURL, "{") {
-				t.Errorf("%s: found %v", key, found)
+			switch {
+			case len(set) == 0:
+			case len(found) != 1 || strings.Contains(found[0].BaseURL+found[0].Vendor.Place.Project, "{"):
+				t.Errorf("%s: found %v", set, found)
+			case (found[0].Vendor.Name == v.Name) == v.ByName:
+				t.Errorf("%s: found %v, want %s: %v", set, found, v.Name, !v.ByName)
 			}
+		}
+	}
+}
+
+func TestPlace(t *testing.T) {
+	vertex, _ := Lookup("vertex")
+	env := environment(map[string]string{"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "l"})
+	for base, want := range map[string]struct {
+		place Place
+		root  string
+	}{
+		"https://aiplatform.googleapis.com/v1":                             {Place{"p", "l"}, "https://aiplatform.googleapis.com/v1"},
+		"https://aiplatform.googleapis.com/v1/projects/acme/locations/eu":  {Place{"acme", "eu"}, "https://aiplatform.googleapis.com/v1"},
+		"https://aiplatform.googleapis.com/v1/projects/acme/locations/eu/": {Place{"acme", "eu"}, "https://aiplatform.googleapis.com/v1"},
+	} {
+		if v := vertex.At(base, env); v.Place != want.place || v.Root(base) != want.root || v.Incomplete(base) != nil {
+			t.Errorf("%s: got %v at %s, want %v", base, v.Place, v.Root(base), want)
+		}
+	}
+	lost := vertex.At(vertex.BaseURL, environment(nil))
+	if err := lost.Incomplete(vertex.BaseURL); err == nil || !strings.Contains(err.Error(), "GOOGLE_CLOUD_LOCATION and GOOGLE_CLOUD_PROJECT") {
+		t.Errorf("without a place: %v", err)
+	}
+	openai, _ := Lookup("openai")
+	if v := openai.At("https://h/projects/a/locations/b", env); v.Place != (Place{}) || v.Root("https://h/projects/a/locations/b") != "https://h/projects/a/locations/b" {
+		t.Errorf("a vendor without a place has %v", v.Place)
+	}
+	for _, tt := range []struct {
+		found Found
+		want  string
+	}{
+		{Found{Vendor: vertex, BaseURL: "https://v"}, "Vertex AI at https://v with GOOGLE_APPLICATION_CREDENTIALS"},
+		{Found{Vendor: openai, BaseURL: "https://o", KeyEnv: "OPENAI_API_KEY"}, "OpenAI at https://o with OPENAI_API_KEY"},
+		{Found{Vendor: openai, BaseURL: "http://127.0.0.1:1/v1"}, "OpenAI at http://127.0.0.1:1/v1"},
+	} {
+		if got := tt.found.String(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
 }

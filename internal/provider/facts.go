@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,16 +55,41 @@ var homes = map[string]string{
 // Facts returns what is publicly known of a model at a vendor. Where the vendor
 // is not known to have it, the model's maker is asked, and at last every vendor:
 // one that alone has that ID is believed. A date at the end of an ID may be
-// missing there, and letter case does not matter.
+// missing there, as may what a cloud puts around its maker's ID, and letter case
+// does not matter.
 //
 // The facts are as old as their file. Lists in them are shared: do not change them.
 func Facts(vendor, id string) (Model, bool) {
 	facts := loadFacts()
 	id = strings.ToLower(id)
-	if m, ok := facts.find(vendor, id); ok {
-		return m, true
+	if v, ok := Lookup(vendor); ok && v.Listed.Vendor != "" {
+		vendor = v.Listed.Vendor
 	}
-	return facts.find(vendor, withoutDate(id))
+	for _, id := range []string{id, withoutDate(id)} {
+		if m, ok := facts.find(vendor, id); ok {
+			return m, true
+		}
+	}
+	if own := withoutCloud(id); own != id {
+		for _, id := range []string{own, withoutDate(own)} {
+			if m, n := facts.anywhere(facts.makers, id); n == 1 {
+				return m, true
+			}
+		}
+	}
+	return Model{}, false
+}
+
+// Known are the models that stand in for the list of a vendor that gives none,
+// by ID.
+func (v Vendor) Known() []Model {
+	var models []Model
+	for key, m := range loadFacts().models {
+		if fits, err := path.Match(v.Listed.Models, key.id); err == nil && fits && key.vendor == v.Listed.Vendor {
+			models = append(models, m)
+		}
+	}
+	return sorted(models)
 }
 
 // Merge returns what is known of a model from the vendor's own list and from
@@ -88,6 +115,7 @@ func Merge(listed, facts Model) Model {
 	m.Attachments = first(m.Attachments, facts.Attachments)
 	m.Temperature = first(m.Temperature, facts.Temperature)
 	m.Efforts = words(m.Efforts, facts.Efforts)
+	m.Thinking = words(m.Thinking, facts.Thinking)
 	m.Knowledge = first(m.Knowledge, facts.Knowledge)
 	return m
 }
@@ -103,6 +131,26 @@ func withoutDate(id string) string {
 			return id[:cut]
 		}
 	}
+	return id
+}
+
+// What Bedrock puts around an ID: region and maker before it, a version after it.
+var (
+	cloudMaker   = regexp.MustCompile(`^(?:[a-z-]+\.)?[a-z]+\.`)
+	cloudVersion = regexp.MustCompile(`-v\d+(?::\d+)?$|-\d+:\d+$`)
+)
+
+// withoutCloud is the maker's own ID of a model that a cloud calls otherwise,
+// as "claude-opus-4-8" of "eu.anthropic.claude-opus-4-8-v1:0", of its ARN, or of
+// "claude-opus-4-8@default".
+func withoutCloud(id string) string {
+	if strings.HasPrefix(id, "arn:") {
+		id = id[strings.LastIndexByte(id, '/')+1:]
+	}
+	if own := cloudMaker.ReplaceAllString(id, ""); own != id {
+		id = cloudVersion.ReplaceAllString(own, "")
+	}
+	id, _, _ = strings.Cut(id, "@")
 	return id
 }
 

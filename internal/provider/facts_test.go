@@ -34,6 +34,10 @@ func TestFacts(t *testing.T) {
 		{"vllm", "moonshotai/Kimi-K2.6", want{"Kimi K2.6", 262144, 262144, Yes, Yes, Yes, ""}},
 		{"vllm", "zai-org/GLM-4.7", want{"GLM-4.7", 204800, 131072, Yes, Yes, No, ""}},
 		{"xai", "grok-4.3", want{"Grok 4.3", 1000000, 30000, Yes, Yes, Yes, "none low medium high"}},
+		{"bedrock", "apac.anthropic.claude-opus-4-8-v1:0", want{"Claude Opus 4.8", 1000000, 128000, Yes, Yes, Yes, "low medium high xhigh max"}},
+		{"bedrock", "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-opus-4-8", want{"Claude Opus 4.8", 1000000, 128000, Yes, Yes, Yes, "low medium high xhigh max"}},
+		{"vertex-anthropic", "claude-opus-4-8@default", want{"Claude Opus 4.8", 1000000, 128000, Yes, Yes, Yes, "low medium high xhigh max"}},
+		{"vertex", "gemini-3.5-flash", want{"Gemini 3.5 Flash", 1048576, 65536, Yes, Yes, Yes, "minimal low medium high"}},
 		{"cerebras", "gpt-oss-120b", want{"GPT OSS 120B", 131072, 40960, Yes, Yes, No, "low medium high"}},
 	}
 	for _, test := range tests {
@@ -70,6 +74,28 @@ func TestFactsNotKnown(t *testing.T) {
 		if m, ok := Facts(test[0], test[1]); ok || m.ID != "" {
 			t.Errorf("%q %q: got %+v", test[0], test[1], m)
 		}
+	}
+}
+
+func TestKnown(t *testing.T) {
+	for name, want := range map[string]string{
+		"vertex": "gemini-3.5-flash", "vertex-anthropic": "claude-opus-4-8@default", "bedrock": "us.anthropic.claude-opus-4-8",
+	} {
+		v, _ := Lookup(name)
+		known := v.Known()
+		has := func(id string) bool {
+			return slices.ContainsFunc(known, func(m Model) bool { return m.ID == id })
+		}
+		if !has(want) || name == "vertex" && has("claude-opus-4-8@default") {
+			t.Errorf("%s: %d models, want %s among them and those only that are its own", name, len(known), want)
+		}
+		if !slices.IsSortedFunc(known, func(a, b Model) int { return strings.Compare(a.ID, b.ID) }) {
+			t.Errorf("%s: not sorted", name)
+		}
+	}
+	openai, _ := Lookup("openai")
+	if known := append(openai.Known(), Vendor{}.Known()...); len(known) > 0 {
+		t.Errorf("%d models stand in for a list that there is", len(known))
 	}
 }
 
@@ -123,12 +149,12 @@ func TestMerge(t *testing.T) {
 	facts := Model{
 		ID: "M", Created: 1000, OwnedBy: "maker", Name: "M", Description: "d", Context: 100, MaxOutput: 10,
 		Input: []string{"text", "image"}, Output: []string{"text"}, Tools: Yes, Reasoning: Yes, Structured: Yes, Vision: Yes,
-		Attachments: Yes, Temperature: No, Efforts: []string{"low"}, Knowledge: "2025",
+		Attachments: Yes, Temperature: No, Efforts: []string{"low"}, Thinking: []string{"enabled"}, Knowledge: "2025",
 	}
 	listed := Model{
 		ID: "m", Created: 900, OwnedBy: "me", Name: "mine", Description: "e", Context: 50, MaxOutput: 5,
 		Input: []string{"text"}, Output: []string{"audio"}, Tools: No, Reasoning: No, Structured: No, Vision: No,
-		Attachments: No, Temperature: Yes, Efforts: []string{"high"}, Knowledge: "2026",
+		Attachments: No, Temperature: Yes, Efforts: []string{"high"}, Thinking: []string{"adaptive"}, Knowledge: "2026",
 	}
 	for i, v, w := 0, reflect.ValueOf(listed), reflect.ValueOf(facts); i < v.NumField(); i++ {
 		if v.Field(i).IsZero() || w.Field(i).IsZero() {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/limen-gateway/limen/internal/dialect"
 )
 
 // A Model is what is known of one model at one vendor. Zero values mean that
@@ -34,6 +36,7 @@ type Model struct {
 	Temperature Ability // takes temperature and its like
 
 	Efforts   []string // values of reasoning_effort, as listed
+	Thinking  []string // of Anthropic's types "adaptive" and "enabled", those listed
 	Knowledge string   // date of the last training data: YYYY, YYYY-MM or YYYY-MM-DD
 }
 
@@ -64,10 +67,66 @@ const (
 
 var errNoList = errors.New("not a model list")
 
+// A Listing is how servers of a dialect are asked for their model list.
+type Listing struct {
+	Path   string // below the base URL, with the query; empty: they have none
+	Header [2]string
+	Next   string // parameter that asks for the page after the one NextPage tells of; empty: one page is all
+}
+
+// listings by dialect. Those that are not here list as OpenAI does.
+var listings = map[dialect.Name]Listing{
+	dialect.Anthropic: {Path: "/models?limit=1000", Header: [2]string{"Anthropic-Version", "2023-06-01"}, Next: "after_id"},
+	dialect.Gemini:    {Path: "/models?pageSize=1000", Next: "pageToken"},
+	dialect.Bedrock:   {},
+}
+
+// Listing is how the vendor is asked for its model list when it is spoken to
+// in these dialects, best first.
+func (v Vendor) Listing(speaks []dialect.Name) Listing {
+	if v.Listed != (Listed{}) {
+		return Listing{}
+	}
+	if len(speaks) > 0 {
+		if l, ok := listings[speaks[0]]; ok {
+			return l
+		}
+	}
+	return Listing{Path: "/models"}
+}
+
+// NextPage is what a page of a list says that the next one is asked for with;
+// empty on the last.
+func NextPage(body []byte) string {
+	var page struct {
+		More  bool   `json:"has_more"`
+		Last  string `json:"last_id"`
+		Token string `json:"nextPageToken"`
+	}
+	if !tolerate(json.Unmarshal(body, &page)) {
+		return ""
+	}
+	if page.More {
+		return page.Last
+	}
+	return page.Token
+}
+
+// Join makes one list of several pages.
+func Join(pages ...[]Model) []Model { return sorted(slices.Concat(pages...)) }
+
+// sorted puts models in the order of their IDs; the first of several with one
+// ID stays.
+func sorted(models []Model) []Model {
+	byID := func(a, b Model) int { return strings.Compare(a.ID, b.ID) }
+	slices.SortStableFunc(models, byID)
+	return slices.CompactFunc(models, func(a, b Model) bool { return a.ID == b.ID })
+}
+
 // DecodeModels reads the model list of any vendor. It takes OpenAI's form, a
 // bare array (Together), and the "models" of Gemini and of Ollama's /api/tags.
 // Models come sorted by ID; the first of several with one ID counts, and one
-// without is left out. IDs are as the vendor writes them, but without the
+// without is left out, as is one of Gemini's that generates no content. IDs are as the vendor writes them, but without the
 // "models/" of Gemini's. A member of an unexpected type counts as absent.
 //
 // A body that is no list, or is longer than MaxListSize, is an error.
@@ -88,13 +147,11 @@ func DecodeModels(body []byte) ([]Model, error) {
 		if !tolerate(json.Unmarshal(raw, &e)) {
 			continue
 		}
-		if m := e.model(); m.ID != "" {
+		if m := e.model(); m.ID != "" && e.generates() {
 			models = append(models, m)
 		}
 	}
-	byID := func(a, b Model) int { return strings.Compare(a.ID, b.ID) }
-	slices.SortStableFunc(models, byID)
-	return slices.CompactFunc(models, func(a, b Model) bool { return a.ID == b.ID }), nil
+	return sorted(models), nil
 }
 
 // listEntries finds the array in the forms that vendors wrap it in. llama.cpp
@@ -159,11 +216,22 @@ type entry struct {
 	SupportedParameters []string `json:"supported_parameters"`
 	KnowledgeCutoff     string   `json:"knowledge_cutoff"`
 
-	Capabilities struct { // Mistral
+	Capabilities struct {
+		// Mistral
 		FunctionCalling *bool `json:"function_calling"`
 		Vision          *bool `json:"vision"`
 		Reasoning       *bool `json:"reasoning"`
+		// Anthropic
+		Structured support `json:"structured_outputs"`
+		Image      support `json:"image_input"`
+		PDF        support `json:"pdf_input"`
+		Thinking   struct {
+			Supported *bool              `json:"supported"`
+			Types     map[string]support `json:"types"`
+		} `json:"thinking"`
+		Effort map[string]json.RawMessage `json:"effort"`
 	} `json:"capabilities"`
+	MaxTokens number `json:"max_tokens"` // Anthropic: of an answer
 
 	SupportsReasoning *bool `json:"supports_reasoning"` // Moonshot
 	SupportsImageIn   *bool `json:"supports_image_in"`
@@ -174,6 +242,16 @@ type entry struct {
 	OutputTokenLimit number   `json:"outputTokenLimit"`
 	Methods          []string `json:"supportedGenerationMethods"`
 	Thinking         *bool    `json:"thinking"`
+}
+
+// support is how Anthropic says whether a model can do something.
+type support struct {
+	Supported *bool `json:"supported"`
+}
+
+// generates reports whether the model answers with content at all.
+func (e *entry) generates() bool {
+	return e.Methods == nil || slices.Contains(e.Methods, "generateContent")
 }
 
 func (e *entry) model() Model {
@@ -198,13 +276,39 @@ func (e *entry) model() Model {
 		Output:    words(e.Architecture.OutputModalities, e.OutputModalities),
 		Knowledge: e.KnowledgeCutoff,
 	}
-	m.Tools = first(said(e.Capabilities.FunctionCalling), e.parameter("tools"))
-	m.Reasoning = first(said(e.Capabilities.Reasoning), said(e.SupportsReasoning), said(e.Thinking),
+	if e.MaxInputTokens > 0 {
+		m.MaxOutput = first(m.MaxOutput, tokens(e.MaxTokens))
+	}
+	can := &e.Capabilities
+	m.Tools = first(said(can.FunctionCalling), e.parameter("tools"))
+	m.Reasoning = first(said(can.Reasoning), said(can.Thinking.Supported), said(e.SupportsReasoning), said(e.Thinking),
 		e.parameter("reasoning", "reasoning_effort", "include_reasoning"))
-	m.Structured = e.parameter("structured_outputs")
+	m.Structured = first(said(can.Structured.Supported), e.parameter("structured_outputs"))
 	m.Temperature = e.parameter("temperature")
-	m.Vision = first(said(e.Capabilities.Vision), said(e.SupportsImageIn), sees(m.Input))
+	m.Vision = first(said(can.Vision), said(can.Image.Supported), said(e.SupportsImageIn), sees(m.Input))
+	m.Attachments = said(can.PDF.Supported)
+	m.Thinking, m.Efforts = e.thinking()
 	return m
+}
+
+// thinking are the ways to think, and the efforts, that Anthropic lists as
+// supported. Without any ways nothing is known of either.
+func (e *entry) thinking() (ways, efforts []string) {
+	for _, name := range []string{"adaptive", "enabled"} {
+		if said(e.Capabilities.Thinking.Types[name].Supported) == Yes {
+			ways = append(ways, name)
+		}
+	}
+	if ways == nil {
+		return nil, nil
+	}
+	for _, name := range []string{"low", "medium", "high", "xhigh", "max"} {
+		var s support
+		if json.Unmarshal(e.Capabilities.Effort[name], &s) == nil && said(s.Supported) == Yes {
+			efforts = append(efforts, name)
+		}
+	}
+	return ways, efforts
 }
 
 func (e *entry) created() int64 {

@@ -32,6 +32,25 @@ func TestDecodeModels(t *testing.T) {
 				"inputTokenLimit":1048576,"outputTokenLimit":65536,"thinking":true,
 				"supportedGenerationMethods":["generateContent"]}],"nextPageToken":"p"}`,
 			[]Model{{ID: "gemini-x", Name: "Gemini X", Description: "Fast.", Context: 1048576, MaxOutput: 65536, Reasoning: Yes}}},
+		{"Gemini, what generates no content",
+			`{"models":[{"name":"models/embedding-x","supportedGenerationMethods":["embedContent"]},
+				{"name":"models/gemini-x","supportedGenerationMethods":["countTokens","generateContent"]}]}`,
+			[]Model{{ID: "gemini-x"}}},
+		{"Anthropic",
+			`{"data":[{"type":"model","id":"claude-x","display_name":"Claude X","created_at":"2026-05-28T00:00:00Z",
+				"max_input_tokens":1000000,"max_tokens":128000,"capabilities":{
+				"batch":{"supported":true},"structured_outputs":{"supported":true},
+				"image_input":{"supported":true},"pdf_input":{"supported":false},
+				"thinking":{"supported":true,"types":{"adaptive":{"supported":true},"enabled":{"supported":false}}},
+				"effort":{"supported":true,"low":{"supported":true},"medium":{"supported":true},"high":{"supported":true},
+				"max":{"supported":false},"xhigh":null}}},
+				{"type":"model","id":"claude-old","capabilities":null,"max_input_tokens":null,"max_tokens":null}],
+				"has_more":false,"first_id":"claude-x","last_id":"claude-old"}`,
+			[]Model{{ID: "claude-old"}, {
+				ID: "claude-x", Name: "Claude X", Created: 1779926400, Context: 1000000, MaxOutput: 128000,
+				Reasoning: Yes, Structured: Yes, Vision: Yes, Attachments: No,
+				Thinking: []string{"adaptive"}, Efforts: []string{"low", "medium", "high"},
+			}}},
 		{"Gemini in the OpenAI dialect",
 			`{"object":"list","data":[{"id":"models/gemini-x","object":"model","owned_by":"google"}]}`,
 			[]Model{{ID: "gemini-x", OwnedBy: "google"}}},
@@ -89,6 +108,25 @@ func TestDecodeModels(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestPages(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"data":[],"has_more":true,"last_id":"b"}`:  "b",
+		`{"data":[],"has_more":false,"last_id":"b"}`: "",
+		`{"models":[],"nextPageToken":"t"}`:          "t",
+		`{"object":"list","data":[]}`:                "",
+		`[]`:                                         "",
+		`{"nextPageToken":`:                          "",
+	} {
+		if got := NextPage([]byte(body)); got != want {
+			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
+	}
+	got := Join([]Model{{ID: "b", Name: "first"}}, []Model{{ID: "a"}, {ID: "b"}})
+	if want := []Model{{ID: "a"}, {ID: "b", Name: "first"}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -1,189 +1,10 @@
-// Package provider holds what is known of the vendors that Limen can call, as
-// data: their addresses, the names of the variables that hold their keys, how
-// they depart from the OpenAI dialect, and what their models can do. It also
-// finds vendors in an environment and on this machine, and reads their model
-// lists.
-//
-// It knows nothing of calls, routes and prices, and it never holds a key: only
-// the name of the variable to read it from.
 package provider
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/limen-gateway/limen/internal/dialect"
 )
-
-// A Vendor is one company or server program that serves models.
-type Vendor struct {
-	Name  string // in configuration and logs: lower case, never changes
-	Title string // for people
-
-	// BaseURL is everything before "/chat/completions", without a final slash;
-	// the model list is at BaseURL + "/models". Marks such as {region} are
-	// filled from the environment as Fill says.
-	BaseURL string
-	Fill    []Fill
-	// Cloud is the vendor's own service, for a server that is otherwise local.
-	Cloud string
-	// BaseEnv are the variables that replace BaseURL. The first that is set wins.
-	BaseEnv []BaseVar
-
-	KeyEnv []string // variables that hold the key; the first that is set wins
-	Auth   Auth
-
-	// Speaks lists the OpenAI dialects served under BaseURL. The first carries
-	// the most, and is the one to translate to.
-	Speaks []dialect.Name
-
-	// OwnedBy is what a local server writes as "owned_by" in its model list,
-	// where that tells it from others on the same port. Empty: the port tells.
-	OwnedBy string
-
-	Quirks Quirks
-}
-
-// A Fill names the variables whose first set value replaces Mark in a base URL.
-type Fill struct {
-	Mark string
-	Env  []string
-}
-
-// A BaseVar is a variable that holds the address of a server. Path is appended
-// where the value does not end in it already.
-type BaseVar struct {
-	Env  string
-	Path string
-}
-
-// Auth says how a credential is sent.
-type Auth uint8
-
-const (
-	Bearer       Auth = iota // Authorization: Bearer KEY
-	APIKeyHeader             // api-key: KEY
-)
-
-// Quirks are a vendor's departures from the OpenAI dialect. They hold for its
-// service as a whole; what one model can or cannot do is in Model. The zero
-// value is right for a server of which nothing more is known.
-//
-// Member names are those of a Chat Completions body.
-type Quirks struct {
-	// Drop, Rename and StreamUsage also hold where a client's own bytes pass.
-	// Drop names top-level members that the vendor answers with an error. What
-	// it merely ignores is not here.
-	Drop []string
-	// DropReasoning is as Drop, but only for models that reason.
-	DropReasoning []string
-	// Rename moves top-level members. One whose new name is taken is dropped.
-	Rename      []Pair
-	StreamUsage StreamUsage
-
-	Strict    bool // an unknown member is an error: none may be added
-	OneChoice bool // n other than 1 is an error
-	NoNames   bool // messages[].name is an error
-	NoFiles   bool // no content part of type "file"
-
-	TokenLimit string // the member that limits the answer; empty is "max_tokens"
-	Developer  bool   // takes the role "developer"; otherwise it is sent as "system"
-	// OneSystem: the chat template may demand a single system message, and
-	// that it comes first.
-	OneSystem bool
-	// Stateless: Responses are served, but none is stored.
-	Stateless bool
-
-	// Formats lists what response_format.type may be besides "text". Nil is
-	// "json_object" and "json_schema".
-	Formats []string
-	// SchemaAlone: some models take no json_schema beside tools or in a stream.
-	SchemaAlone bool
-
-	Tools     Tools
-	Reasoning Reasoning
-	Answer    Answer
-}
-
-// A Pair maps one word of the OpenAI dialect to a vendor's, or, in Answer, a
-// vendor's to OpenAI's.
-type Pair struct{ From, To string }
-
-// StreamUsage says how the token counts of a streamed answer are had.
-type StreamUsage uint8
-
-const (
-	UsageAsked  StreamUsage = iota // by sending stream_options.include_usage
-	UsageAlways                    // they come unasked
-)
-
-// Tools are departures in calling tools.
-type Tools struct {
-	// Choice lists what tool_choice may be: "none", "auto", "required", or
-	// "function" for a named one. Nil is all four.
-	Choice []string
-	// Thinking is Choice while the model thinks. Nil is the same as Choice.
-	Thinking []string
-	Words    []Pair // other spellings of the words of tool_choice
-
-	NoParallelFlag bool // parallel_tool_calls is not known
-	ParallelOff    bool // one call at a time unless parallel_tool_calls is true
-	// CallID is the pattern of every call's ID. Empty is any.
-	CallID string
-	// AnswerFirst: no user message directly after a tool's.
-	AnswerFirst bool
-}
-
-// Reasoning is how thinking is asked for, shown and given back.
-type Reasoning struct {
-	// On and Off are JSON objects whose members switch thinking. Empty: no switch.
-	On, Off string
-	Budget  string // the member that limits thinking tokens; a dot goes one level down
-	// Efforts are the values of reasoning_effort taken; EffortAs says which of
-	// them stands for another. Nil: as the model says.
-	Efforts  []string
-	EffortAs []Pair
-	// Out names where thinking appears in messages and deltas: a member, or
-	// "content" for parts within it. Empty: it is not shown.
-	Out  string
-	Echo Echo
-}
-
-// Echo says when reasoning goes back to the vendor, in the member it came in.
-type Echo uint8
-
-const (
-	EchoNever  Echo = iota
-	EchoTools       // on the assistant messages of an open tool loop
-	EchoAlways      // on every assistant message, unchanged
-)
-
-// Answer is what differs in what comes back.
-type Answer struct {
-	// UsageAt is where a stream's usage stands, when not at the top of a chunk.
-	UsageAt string
-	// ReasoningApart: completion_tokens leave the reasoning tokens out.
-	ReasoningApart bool
-	Finish         []Pair // finish reasons; "error" is a failed answer
-	Error          ErrorShape
-	// ErrorIn200: an error may come with status 200.
-	ErrorIn200 bool
-}
-
-// ErrorShape is the form of an error body.
-type ErrorShape uint8
-
-const (
-	ErrorObject   ErrorShape = iota // {"error":{"message","type","param","code"}}
-	ErrorText                       // {"error":"text"}, perhaps with "code" beside it
-	ErrorFlat                       // {"message","type","param","code"}
-	ErrorDetail                     // {"detail":[…]} or {"object":"error","message",…}
-	ErrorBaseResp                   // {"base_resp":{"status_code","status_msg"}}
-)
-
-// Local reports whether the vendor is a program on this machine, which needs
-// no key and is found by Probe.
-func (v Vendor) Local() bool { return strings.HasPrefix(v.BaseURL, "http://127.0.0.1:") }
 
 // Vendors returns all vendors. What the elements point to must not be changed.
 func Vendors() []Vendor { return slices.Clone(vendors) }
@@ -203,6 +24,15 @@ var (
 	newLimit = Pair{"max_tokens", "max_completion_tokens"}
 )
 
+// cloudPlace are the variables that say where in Google Cloud to call.
+var (
+	cloudProject  = []string{"GOOGLE_CLOUD_PROJECT", "GOOGLE_VERTEX_PROJECT"}
+	cloudLocation = []string{"GOOGLE_CLOUD_LOCATION", "GOOGLE_VERTEX_LOCATION"}
+	cloudHosts    = []Pair{
+		{"global", "aiplatform"}, {"eu", "aiplatform.eu.rep"}, {"us", "aiplatform.us.rep"}, {"*", "*-aiplatform"},
+	}
+)
+
 // State of 2026-11-20. Above each row is the page that documents its vendor's
 // models, where there is one.
 var vendors = []Vendor{
@@ -216,9 +46,21 @@ var vendors = []Vendor{
 		// Newer models refuse tools together with reasoning on chat.
 		Speaks: []dialect.Name{dialect.OpenAIResponses, dialect.OpenAIChat},
 		Quirks: Quirks{
-			TokenLimit: "max_completion_tokens",
-			Developer:  true,
+			TokenLimit:  "max_completion_tokens",
+			Developer:   true,
+			Native:      true,
+			Breakpoints: true,
 		},
+	},
+	// https://docs.anthropic.com/en/docs/about-claude/models
+	{
+		Name:    "anthropic",
+		Title:   "Anthropic",
+		BaseURL: "https://api.anthropic.com/v1",
+		BaseEnv: []BaseVar{{Env: "ANTHROPIC_BASE_URL", Path: "/v1"}},
+		KeyEnv:  []string{"ANTHROPIC_API_KEY"},
+		Auth:    XAPIKey,
+		Speaks:  []dialect.Name{dialect.Anthropic},
 	},
 	// https://learn.microsoft.com/en-us/azure/ai-services/openai/concepts/models
 	// The model of a request is the name of a deployment.
@@ -231,10 +73,13 @@ var vendors = []Vendor{
 		KeyEnv:  []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"},
 		Auth:    APIKeyHeader,
 		Speaks:  []dialect.Name{dialect.OpenAIResponses, dialect.OpenAIChat},
+		// What its models encrypt, no other account can read.
+		Opaque: "azure",
 		Quirks: Quirks{
 			NoFiles:    true,
 			TokenLimit: "max_completion_tokens",
 			Developer:  true,
+			Native:     true,
 		},
 	},
 	// https://api-docs.deepseek.com/quick_start/pricing
@@ -308,6 +153,7 @@ var vendors = []Vendor{
 				Words:       []Pair{{"required", "any"}},
 				CallID:      `^[a-zA-Z0-9]{9}$`,
 				AnswerFirst: true,
+				Named:       true,
 			},
 			Reasoning: Reasoning{
 				Efforts: []string{"none", "high"},
@@ -343,9 +189,11 @@ var vendors = []Vendor{
 		KeyEnv:  []string{"OPENROUTER_API_KEY"},
 		Speaks:  []dialect.Name{dialect.OpenAIChat, dialect.OpenAIResponses},
 		Quirks: Quirks{
-			StreamUsage: UsageAlways,
-			Developer:   true,
-			Stateless:   true,
+			StreamUsage:  UsageAlways,
+			Developer:    true,
+			CacheControl: true,
+			TopK:         true,
+			Stateless:    true,
 			Reasoning: Reasoning{
 				On:     `{"reasoning":{"enabled":true}}`,
 				Off:    `{"reasoning":{"enabled":false}}`,
@@ -365,6 +213,7 @@ var vendors = []Vendor{
 		Speaks:  []dialect.Name{dialect.OpenAIChat},
 		Quirks: Quirks{
 			Rename: []Pair{oldLimit},
+			TopK:   true,
 			Reasoning: Reasoning{
 				On:  `{"reasoning":{"enabled":true}}`,
 				Off: `{"reasoning":{"enabled":false}}`,
@@ -382,6 +231,7 @@ var vendors = []Vendor{
 		Speaks:  []dialect.Name{dialect.OpenAIChat, dialect.OpenAIResponses},
 		Quirks: Quirks{
 			Rename: []Pair{oldLimit},
+			TopK:   true,
 			Reasoning: Reasoning{
 				EffortAs: []Pair{{"minimal", "low"}},
 				Out:      "reasoning_content",
@@ -436,6 +286,7 @@ var vendors = []Vendor{
 		OwnedBy: "vllm",
 		Quirks: Quirks{
 			TokenLimit: "max_completion_tokens",
+			TopK:       true,
 			OneSystem:  true,
 			Reasoning: Reasoning{
 				On:     `{"chat_template_kwargs":{"enable_thinking":true}}`,
@@ -453,6 +304,7 @@ var vendors = []Vendor{
 		OwnedBy: "sglang",
 		Quirks: Quirks{
 			Rename:    []Pair{oldLimit},
+			TopK:      true,
 			OneSystem: true,
 			Reasoning: Reasoning{Out: "reasoning_content"},
 		},
@@ -466,6 +318,7 @@ var vendors = []Vendor{
 		OwnedBy: "llamacpp",
 		Quirks: Quirks{
 			Rename:    []Pair{oldLimit},
+			TopK:      true,
 			OneSystem: true,
 			Tools:     Tools{ParallelOff: true},
 			Reasoning: Reasoning{
@@ -483,6 +336,7 @@ var vendors = []Vendor{
 		Speaks:  []dialect.Name{dialect.OpenAIChat, dialect.OpenAIResponses},
 		Quirks: Quirks{
 			Rename:  []Pair{oldLimit},
+			TopK:    true,
 			Formats: []string{"json_schema"},
 			// Or "reasoning", by a setting of the server.
 			Reasoning: Reasoning{Out: "reasoning_content"},
@@ -519,7 +373,9 @@ var vendors = []Vendor{
 		KeyEnv:  []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"},
 		Speaks:  []dialect.Name{dialect.OpenAIChat, dialect.OpenAIResponses},
 		Quirks: Quirks{
-			NoFiles: true,
+			NoFiles:      true,
+			CacheControl: true,
+			TopK:         true,
 			Tools: Tools{
 				Thinking:    []string{"none", "auto", "function"},
 				ParallelOff: true,
@@ -581,20 +437,80 @@ var vendors = []Vendor{
 	{
 		Name:    "gemini",
 		Title:   "Google Gemini",
+		BaseURL: "https://generativelanguage.googleapis.com/v1beta",
+		BaseEnv: []BaseVar{{Env: "GOOGLE_GEMINI_BASE_URL", Path: "/v1beta"}},
+		KeyEnv:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"},
+		Auth:    GoogAPIKey,
+		Speaks:  []dialect.Name{dialect.Gemini},
+	},
+	// https://ai.google.dev/gemini-api/docs/openai
+	// Many members are ignored there: for those who must have the bytes pass.
+	{
+		Name:    "gemini-openai",
+		Title:   "Google Gemini (OpenAI)",
 		BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai",
 		KeyEnv:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"},
+		ByName:  true,
 		Speaks:  []dialect.Name{dialect.OpenAIChat},
 		Quirks: Quirks{
 			TokenLimit: "max_completion_tokens",
 		},
 	},
+	// https://cloud.google.com/vertex-ai/generative-ai/docs/models
+	{
+		Name:    "vertex",
+		Title:   "Vertex AI",
+		BaseURL: "https://{host}.googleapis.com/v1",
+		Fill: []Fill{
+			{Mark: "{host}", Env: cloudLocation, Words: cloudHosts},
+			{Mark: "{location}", Env: cloudLocation},
+			{Mark: "{project}", Env: cloudProject},
+		},
+		Place:  Place{Project: "{project}", Location: "{location}"},
+		Means:  []string{"GOOGLE_APPLICATION_CREDENTIALS"},
+		Auth:   GoogleOAuth,
+		Speaks: []dialect.Name{dialect.Gemini},
+		Listed: Listed{Vendor: "google-vertex", Models: "gemini-*"},
+	},
+	// https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude
+	// Claude on Vertex AI: another dialect at other paths.
+	{
+		Name:    "vertex-anthropic",
+		Title:   "Vertex AI (Claude)",
+		BaseURL: "https://{host}.googleapis.com/v1/projects/{project}/locations/{location}/publishers/anthropic/models",
+		Fill: []Fill{
+			{Mark: "{host}", Env: cloudLocation, Words: cloudHosts},
+			{Mark: "{location}", Env: cloudLocation},
+			{Mark: "{project}", Env: cloudProject},
+		},
+		Means:  []string{"GOOGLE_APPLICATION_CREDENTIALS"},
+		Auth:   GoogleOAuth,
+		ByName: true,
+		Speaks: []dialect.Name{dialect.Anthropic},
+		Listed: Listed{Vendor: "google-vertex-anthropic", Models: "claude-*"},
+		Quirks: Quirks{InPath: true},
+	},
 	// https://docs.aws.amazon.com/bedrock/latest/userguide/models-supported.html
 	{
 		Name:    "bedrock",
 		Title:   "Amazon Bedrock",
+		BaseURL: "https://bedrock-runtime.{region}.amazonaws.com",
+		Fill:    []Fill{{Mark: "{region}", Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"}}},
+		BaseEnv: []BaseVar{{Env: "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"}},
+		KeyEnv:  []string{"AWS_BEARER_TOKEN_BEDROCK"},
+		Means:   []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"},
+		Auth:    SigV4,
+		Speaks:  []dialect.Name{dialect.Bedrock},
+		Listed:  Listed{Vendor: "bedrock", Models: "*"},
+	},
+	// Bedrock in OpenAI's dialects: the way to gpt, gpt-oss and grok there.
+	{
+		Name:    "bedrock-mantle",
+		Title:   "Amazon Bedrock (OpenAI)",
 		BaseURL: "https://bedrock-mantle.{region}.api.aws/v1",
 		Fill:    []Fill{{Mark: "{region}", Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"}}},
 		KeyEnv:  []string{"AWS_BEARER_TOKEN_BEDROCK"},
+		ByName:  true,
 		Speaks:  []dialect.Name{dialect.OpenAIChat, dialect.OpenAIResponses},
 		Quirks: Quirks{
 			TokenLimit: "max_completion_tokens",

@@ -14,6 +14,7 @@ func TestVendorNames(t *testing.T) {
 	want := []string{
 		"openai", "azure", "deepseek", "groq", "mistral", "xai", "openrouter", "together", "fireworks", "cerebras",
 		"ollama", "vllm", "sglang", "llamacpp", "lmstudio", "moonshot", "qwen", "zhipu", "minimax", "gemini", "bedrock",
+		"anthropic", "gemini-openai", "vertex", "vertex-anthropic", "bedrock-mantle",
 	}
 	seen := map[string]bool{}
 	for _, v := range Vendors() {
@@ -40,7 +41,7 @@ func TestVendorAddresses(t *testing.T) {
 	for _, v := range Vendors() {
 		base := v.BaseURL
 		for _, f := range v.Fill {
-			if !strings.Contains(base, f.Mark) || len(f.Env) == 0 {
+			if !strings.Contains(base+v.Place.Project+v.Place.Location, f.Mark) || len(f.Env) == 0 {
 				t.Errorf("%s: %s is not in %s, or no variable fills it", v.Name, f.Mark, base)
 			}
 			base = strings.ReplaceAll(base, f.Mark, "x")
@@ -60,7 +61,7 @@ func TestVendorAddresses(t *testing.T) {
 		if u.Scheme != "https" {
 			t.Errorf("%s: scheme %q, want https", v.Name, u.Scheme)
 		}
-		if len(v.KeyEnv) == 0 {
+		if len(v.KeyEnv)+len(v.Means) == 0 {
 			t.Errorf("%s: no variable for its key", v.Name)
 		}
 		if v.OwnedBy != "" || v.Cloud != "" {
@@ -74,16 +75,47 @@ func TestVendorDialects(t *testing.T) {
 		if v.Title == "" || len(v.Speaks) == 0 {
 			t.Errorf("%s: no title or no dialect", v.Name)
 		}
-		if !slices.Contains(v.Speaks, dialect.OpenAIChat) {
-			t.Errorf("%s: speaks %v, want %s among them", v.Name, v.Speaks, dialect.OpenAIChat)
-		}
 		for i, d := range v.Speaks {
-			if d != dialect.OpenAIChat && d != dialect.OpenAIResponses || slices.Contains(v.Speaks[:i], d) {
+			if !slices.Contains(dialects, d) || slices.Contains(v.Speaks[:i], d) {
 				t.Errorf("%s: speaks %v", v.Name, v.Speaks)
 			}
 		}
+		// Servers of the other dialects list, sign and are called otherwise.
+		openai := slices.Contains(v.Speaks, dialect.OpenAIChat)
+		if !openai && len(v.Speaks) > 1 || openai && v.AuthOf(v.Speaks) > APIKeyHeader {
+			t.Errorf("%s: speaks %v with one address and credential", v.Name, v.Speaks)
+		}
+		if (v.Listed != Listed{}) != (v.Listing(v.Speaks).Path == "") {
+			t.Errorf("%s: it has a list and facts that stand in for one, or neither", v.Name)
+		}
 		if v.Quirks.Stateless && !slices.Contains(v.Speaks, dialect.OpenAIResponses) {
 			t.Errorf("%s: stateless, but without Responses", v.Name)
+		}
+	}
+}
+
+var dialects = []dialect.Name{dialect.OpenAIChat, dialect.OpenAIResponses, dialect.Anthropic, dialect.Gemini, dialect.Bedrock}
+
+func TestAuthOf(t *testing.T) {
+	vendor := func(name string) Vendor { v, _ := Lookup(name); return v }
+	for _, tt := range []struct {
+		name   string
+		vendor Vendor
+		speaks []dialect.Name
+		want   Auth
+	}{
+		{"nothing is known", Vendor{}, nil, Bearer},
+		{"a server of Chat", Vendor{}, []dialect.Name{dialect.OpenAIChat}, Bearer},
+		{"a server of Messages", Vendor{}, []dialect.Name{dialect.Anthropic}, XAPIKey},
+		{"a server of Gemini's dialect", Vendor{}, []dialect.Name{dialect.Gemini}, GoogAPIKey},
+		{"a server of Converse", Vendor{}, []dialect.Name{dialect.Bedrock}, SigV4},
+		{"Azure", vendor("azure"), []dialect.Name{dialect.OpenAIChat}, APIKeyHeader},
+		{"a vendor in a dialect that it is not known for", vendor("deepseek"), []dialect.Name{dialect.Anthropic, dialect.OpenAIChat}, XAPIKey},
+		{"Claude on Vertex AI", vendor("vertex-anthropic"), []dialect.Name{dialect.Anthropic}, GoogleOAuth},
+		{"Claude from its maker", vendor("anthropic"), []dialect.Name{dialect.Anthropic}, XAPIKey},
+	} {
+		if got := tt.vendor.AuthOf(tt.speaks); got != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/upstream"
@@ -20,6 +21,11 @@ type Target struct {
 	Model    string // as the upstream calls it
 	Weight   int
 	Reasons  bool // the model is known to reason
+	// Caps is what the model can do and how the server wants it said, for each
+	// dialect that the upstream speaks.
+	Caps map[dialect.Name]*llm.Caps
+	// Strict: what cannot be said there as it is written is refused.
+	Strict bool
 }
 
 // Model is what clients can ask for.

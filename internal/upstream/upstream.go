@@ -52,36 +52,67 @@ type Upstream struct {
 	base      *url.URL
 	paths     map[string]*url.URL
 	json, sse http.Header // shared by requests, never changed
+	sign      signer      // nil when the credential is in the headers
+	listing   provider.Listing
 	transport http.RoundTripper
 }
 
-// paths that are called, so that no URL is put together on the way of a call.
-var operations = []string{"/models", "/chat/completions", "/responses"}
+// paths that are always the same, so that their URLs are not put together on
+// the way of a call.
+var operations = []string{"/chat/completions", "/responses", "/messages"}
 
 // New prepares an upstream; nothing is dialled yet.
 func New(c Config) (*Upstream, error) {
+	if err := c.Vendor.Incomplete(c.BaseURL); err != nil {
+		return nil, fmt.Errorf("provider %s: %w", c.Name, err)
+	}
 	base, err := url.Parse(c.BaseURL)
 	if err != nil || base.Host == "" {
 		return nil, fmt.Errorf("provider %s: base_url is no URL", c.Name)
 	}
 	u := &Upstream{
 		Name: c.Name, Vendor: c.Vendor, Speaks: c.Speaks, secrets: c.secrets(),
-		Fitter: provider.NewFitter(c.Vendor.Quirks),
-		base:   base, paths: map[string]*url.URL{}, transport: c.Transport,
+		Fitter: provider.NewFitter(c.Vendor.Quirks), listing: c.Vendor.Listing(c.Speaks),
+		base: base, paths: map[string]*url.URL{}, transport: c.Transport,
 	}
 	for _, path := range operations {
-		at := *base
-		at.Path = strings.TrimRight(base.Path, "/") + path
-		if base.RawPath != "" {
-			at.RawPath = strings.TrimRight(base.RawPath, "/") + path
+		if u.paths[path], err = u.join(path); err != nil {
+			return nil, err
 		}
-		u.paths[path] = &at
 	}
 	u.json, u.sse = c.header("application/json"), c.header("text/event-stream")
+	if u.sign, err = c.signer(base); err != nil {
+		return nil, fmt.Errorf("provider %s: %w", c.Name, err)
+	}
 	if u.transport == nil {
 		u.transport = newTransport(base, c.Connect)
 	}
 	return u, nil
+}
+
+// at is the URL of a path below the base URL. A path is escaped, and may have
+// a query.
+func (u *Upstream) at(path string) (*url.URL, error) {
+	if known := u.paths[path]; known != nil {
+		return known, nil
+	}
+	return u.join(path)
+}
+
+func (u *Upstream) join(path string) (*url.URL, error) {
+	path, query, _ := strings.Cut(path, "?")
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		return nil, err
+	}
+	at := *u.base
+	at.Path = strings.TrimRight(u.base.Path, "/") + plain
+	at.RawPath = strings.TrimRight(u.base.EscapedPath(), "/") + path
+	if at.RawQuery != "" && query != "" {
+		at.RawQuery += "&"
+	}
+	at.RawQuery += query
+	return &at, nil
 }
 
 func (c *Config) header(accept string) http.Header {
@@ -89,10 +120,10 @@ func (c *Config) header(accept string) http.Header {
 		"Accept": {accept}, "Accept-Encoding": {"identity"}, "User-Agent": {c.UserAgent},
 		"Content-Type": {"application/json"},
 	}
-	switch {
-	case c.Key == "":
-	case c.Vendor.Auth == provider.APIKeyHeader:
-		h["Api-Key"] = []string{c.Key}
+	switch name := keyHeaders[c.auth()]; {
+	case c.Key == "" || c.serviceAccount():
+	case name != "":
+		h[name] = []string{c.Key}
 	default:
 		h["Authorization"] = []string{"Bearer " + c.Key}
 	}
@@ -107,14 +138,21 @@ func (c *Config) header(accept string) http.Header {
 // are answers, and nothing follows them. A host that is reached plainly is
 // called in the lean way, all others by net/http.
 func newTransport(base *url.URL, connect time.Duration) http.RoundTripper {
-	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second, Control: guard}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
 	if base.Scheme == "http" && proxy == nil && err == nil {
-		return http1.New(hostPort(base), dialer.DialContext)
+		return http1.New(hostPort(base), dialer(connect).DialContext)
 	}
+	return newTLSTransport(connect)
+}
+
+func dialer(connect time.Duration) *net.Dialer {
+	return &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second, Control: guard}
+}
+
+func newTLSTransport(connect time.Duration) *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dialer.DialContext,
+		DialContext:            dialer(connect).DialContext,
 		TLSHandshakeTimeout:    connect,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, WriteByteTimeout: 30 * time.Second},
@@ -154,26 +192,36 @@ func guard(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Post sends a body to an operation. stream only sets Accept: what comes back
-// is for the caller to find out. extra adds to the upstream's own headers.
+// Post sends a body to a path below the base URL. stream only sets Accept: what
+// comes back is for the caller to find out. extra adds to the upstream's own
+// headers.
 func (u *Upstream) Post(ctx context.Context, path string, body *Body, stream bool, extra http.Header) (*http.Response, error) {
+	at, err := u.at(path)
+	if err != nil {
+		return nil, err
+	}
 	header := u.json
 	if stream {
 		header = u.sse
 	}
-	if len(extra) > 0 {
+	if len(extra) > 0 || u.sign != nil {
 		header = header.Clone()
 		for name, values := range extra {
 			header[name] = values
 		}
 	}
-	req := &http.Request{
-		Method: http.MethodPost, URL: u.paths[path], Host: u.base.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: body.open(), ContentLength: body.length,
+	req := (&http.Request{
+		Method: http.MethodPost, URL: at, Host: u.base.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: body.length,
 		GetBody: func() (io.ReadCloser, error) { return body.open(), nil },
+	}).WithContext(ctx)
+	if u.sign != nil {
+		if err := u.sign(req, body.segments); err != nil {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err} // as if not reached: it had nothing of the request
+		}
 	}
-	resp, err := u.transport.RoundTrip(req.WithContext(ctx))
+	req.Body = body.open()
+	resp, err := u.transport.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
@@ -201,33 +249,6 @@ func decompress(resp *http.Response) error {
 	return errors.Join(errors.New("answer has an encoding that was not asked for"), resp.Body.Close())
 }
 
-// maxList bounds a model list.
-const maxList = 16 << 20
-
-// Models asks for the models that the upstream offers.
-func (u *Upstream) Models(ctx context.Context) ([]provider.Model, error) {
-	req := &http.Request{Method: http.MethodGet, URL: u.paths["/models"], Host: u.base.Host, Header: u.json, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	resp, err := u.transport.RoundTrip(req.WithContext(ctx))
-	if err != nil {
-		return nil, err
-	}
-	if err := decompress(resp); err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET /models answered %d", resp.StatusCode)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > maxList {
-		return nil, fmt.Errorf("GET /models answered more than %d bytes", maxList)
-	}
-	return provider.DecodeModels(body)
-}
-
 // Redact takes credentials and the address out of a text of the upstream.
 func (u *Upstream) Redact(text string) string {
 	for _, secret := range u.secrets {
@@ -249,6 +270,9 @@ func (c *Config) secrets() []string {
 		if len(value) >= minSecret {
 			list = append(list, value)
 		}
+	}
+	if c.auth() == provider.SigV4 && c.Key == "" {
+		list = append(list, awsSecrets()...)
 	}
 	return list
 }

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/provider"
 )
 
@@ -79,6 +80,28 @@ func TestPost(t *testing.T) {
 		"api-key header": {
 			config: Config{BaseURL: "/openai/v1/", Key: "canary", Vendor: provider.Vendor{Auth: provider.APIKeyHeader}}, path: "/responses", stream: true, uri: "/openai/v1/responses",
 			header: map[string]string{"Authorization": "", "Api-Key": "canary", "Accept": "text/event-stream"},
+		},
+		"x-api-key header": {
+			config: Config{BaseURL: "/v1", Key: "canary", Vendor: provider.Vendor{Auth: provider.XAPIKey}}, path: "/messages", uri: "/v1/messages",
+			header: map[string]string{"X-Api-Key": "canary", "Authorization": ""},
+		},
+		"a server of Messages": {
+			config: Config{BaseURL: "/v1", Key: "canary", Speaks: []dialect.Name{dialect.Anthropic}}, path: "/messages/count_tokens?beta=true", uri: "/v1/messages/count_tokens?beta=true",
+			header: map[string]string{"X-Api-Key": "canary", "Authorization": ""},
+		},
+		"a server of Gemini's dialect": {
+			config: Config{BaseURL: "/v1beta?api-version=7", Key: "canary", Speaks: []dialect.Name{dialect.Gemini}},
+			path:   "/models/m:streamGenerateContent?alt=sse", uri: "/v1beta/models/m:streamGenerateContent?api-version=7&alt=sse", stream: true,
+			header: map[string]string{"X-Goog-Api-Key": "canary", "Authorization": "", "Accept": "text/event-stream"},
+		},
+		"Bedrock with a key": {
+			config: Config{BaseURL: "", Key: "canary", Speaks: []dialect.Name{dialect.Bedrock}},
+			path:   "/model/arn:aws:bedrock:1%2Fm-v1%3A0/converse", uri: "/model/arn:aws:bedrock:1%2Fm-v1%3A0/converse",
+			header: map[string]string{"Authorization": "Bearer canary"},
+		},
+		"Vertex AI with a key": {
+			config: Config{BaseURL: "/v1", Key: "canary", Vendor: provider.Vendor{Auth: provider.GoogleOAuth}}, path: "/m", uri: "/v1/m",
+			header: map[string]string{"X-Goog-Api-Key": "canary", "Authorization": ""},
 		},
 		"no key": {
 			config: Config{BaseURL: ""}, path: "/chat/completions", uri: "/chat/completions",
@@ -269,6 +292,62 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// A list of several pages is read whole, but not for ever.
+func TestModelsOfPages(t *testing.T) {
+	for name, tt := range map[string]struct {
+		speaks dialect.Name
+		more   string // what a page ends with, "" on the second
+		uris   string
+		header string
+	}{
+		"Anthropic": {dialect.Anthropic, `"has_more":true,"last_id":"a b"`, "/v1/models?limit=1000 /v1/models?limit=1000&after_id=a+b", "2023-06-01"},
+		"Gemini":    {dialect.Gemini, `"nextPageToken":"t="`, "/v1/models?pageSize=1000 /v1/models?pageSize=1000&pageToken=t%3D", ""},
+		"OpenAI":    {dialect.OpenAIChat, `"has_more":true,"last_id":"a"`, "/v1/models", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var uris []string
+			u := serve(t, Config{BaseURL: "/v1", Speaks: []dialect.Name{tt.speaks}}, func(w http.ResponseWriter, r *http.Request) {
+				uris = append(uris, r.RequestURI)
+				if got := r.Header.Get("Anthropic-Version"); got != tt.header {
+					t.Errorf("version is %q, want %q", got, tt.header)
+				}
+				if len(uris) == 1 {
+					io.WriteString(w, `{"data":[{"id":"b"}],`+tt.more+`}`)
+					return
+				}
+				io.WriteString(w, `{"data":[{"id":"a"}]}`)
+			})
+			models, err := u.Models(t.Context())
+			if got := strings.Join(uris, " "); err != nil || got != tt.uris || len(models) != len(uris) || models[len(models)-1].ID != "b" {
+				t.Errorf("got %v, %v by %s, want %s", models, err, got, tt.uris)
+			}
+		})
+	}
+	calls := 0
+	u := serve(t, Config{Speaks: []dialect.Name{dialect.Anthropic}}, func(w http.ResponseWriter, _ *http.Request) {
+		calls++
+		io.WriteString(w, `{"data":[{"id":"a"}],"has_more":true,"last_id":"a"}`)
+	})
+	if models, err := u.Models(t.Context()); err != nil || len(models) != 1 || calls != maxPages {
+		t.Errorf("an endless list: %d models, %v after %d calls", len(models), err, calls)
+	}
+}
+
+func TestModelsWithoutList(t *testing.T) {
+	bedrock, _ := provider.Lookup("bedrock")
+	for _, tt := range []struct {
+		vendor provider.Vendor
+		known  bool
+	}{{bedrock, true}, {provider.Vendor{}, false}} {
+		u := serve(t, Config{Vendor: tt.vendor, Key: "k", Speaks: []dialect.Name{dialect.Bedrock}}, func(_ http.ResponseWriter, r *http.Request) {
+			t.Errorf("got %s", r.RequestURI)
+		})
+		if models, err := u.Models(t.Context()); err != nil || (len(models) > 0) != tt.known {
+			t.Errorf("%s: %d models, %v", tt.vendor.Name, len(models), err)
+		}
+	}
+}
+
 func TestGuard(t *testing.T) {
 	for address, blocked := range map[string]bool{
 		"169.254.169.254:80":          true,
@@ -335,6 +414,10 @@ func TestNew(t *testing.T) {
 		if _, err := New(Config{Name: "acme", BaseURL: base}); err == nil || !strings.Contains(err.Error(), "acme") {
 			t.Errorf("%q: got %v, want an error that names the provider", base, err)
 		}
+	}
+	azure, _ := provider.Lookup("azure")
+	if _, err := New(Config{Name: "a", BaseURL: azure.BaseURL, Vendor: azure}); err == nil || !strings.Contains(err.Error(), "AZURE_RESOURCE_NAME") {
+		t.Errorf("an address that is not complete: %v", err)
 	}
 	u, err := New(Config{Name: "p", BaseURL: "https://user:canary@host/v1"})
 	if err != nil {

@@ -1,0 +1,83 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/limen-gateway/limen/internal/provider"
+)
+
+const (
+	maxList  = 16 << 20 // bytes of a page of a model list
+	maxPages = 10
+)
+
+// Models asks for the models that the upstream offers. Of one that has no list,
+// they are those that are publicly known.
+func (u *Upstream) Models(ctx context.Context) ([]provider.Model, error) {
+	if u.listing.Path == "" {
+		return u.Vendor.Known(), nil
+	}
+	var pages [][]provider.Model
+	for path := u.listing.Path; ; {
+		body, err := u.get(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		page, err := provider.DecodeModels(body)
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, page)
+		next := ""
+		if u.listing.Next != "" {
+			next = provider.NextPage(body)
+		}
+		if next == "" || len(pages) == maxPages {
+			return provider.Join(pages...), nil
+		}
+		path = u.listing.Path + "&" + u.listing.Next + "=" + url.QueryEscape(next)
+	}
+}
+
+// get reads one page of a list.
+func (u *Upstream) get(ctx context.Context, path string) ([]byte, error) {
+	at, err := u.at(path)
+	if err != nil {
+		return nil, err
+	}
+	header := u.json
+	if name := u.listing.Header[0]; u.sign != nil || name != "" {
+		if header = header.Clone(); name != "" && header[name] == nil {
+			header[name] = []string{u.listing.Header[1]}
+		}
+	}
+	req := (&http.Request{Method: http.MethodGet, URL: at, Host: u.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	if u.sign != nil {
+		if err := u.sign(req, nil); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := u.transport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := decompress(resp); err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET /models answered %d", resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxList {
+		return nil, fmt.Errorf("GET /models answered more than %d bytes", maxList)
+	}
+	return body, nil
+}
