@@ -361,6 +361,8 @@ type Call struct {
 	Estimated bool  `json:"estimated"`
 	BytesIn   int64 `json:"bytes_in"`
 	BytesOut  int64 `json:"bytes_out"`
+	// Notes are what translation could not say as it was written.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // maxCalls bounds one page of calls.
@@ -393,6 +395,7 @@ func (a *API) calls(r *http.Request) (any, error) {
 			UpstreamModel: c.UpstreamModel, Stream: c.Stream, Status: c.Status, Error: c.Error,
 			FirstByteMs: float64(c.FirstByte.Microseconds()) / 1000, TotalMs: float64(c.Total.Microseconds()) / 1000,
 			Tokens: newTokens(c.Usage), Estimated: c.Usage.Estimated, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
+			Notes: strings.FieldsFunc(c.Notes, func(r rune) bool { return r == ',' }),
 		})
 	}
 	return out, nil

@@ -19,6 +19,7 @@ type Key struct {
 	Status     string    `json:"status"` // active, revoked, expired
 	Models     []string  `json:"models"`
 	Operations []string  `json:"operations"`
+	Strict     bool      `json:"strict"` // calls that an upstream cannot take as they are written are refused
 	Created    time.Time `json:"created"`
 	Expires    time.Time `json:"expires,omitzero"`
 	Revoked    time.Time `json:"revoked,omitzero"`
@@ -30,7 +31,7 @@ func newKey(k *keys.Key, text string) Key {
 	now := time.Now()
 	out := Key{
 		ID: k.ID, Key: text, Name: k.Name, Owner: k.Owner, Prefix: k.Prefix, Status: "active",
-		Models: append([]string{}, k.Models...), Operations: append([]string{}, k.Operations...),
+		Models: append([]string{}, k.Models...), Operations: append([]string{}, k.Operations...), Strict: k.Strict,
 		Created: fromMs(k.Created), Expires: fromMs(k.Expires), Revoked: fromMs(k.Revoked), LastUsed: fromMs(k.LastUsed),
 	}
 	if k.OldUntil > now.UnixMilli() {

@@ -69,6 +69,7 @@ func (e *env) keysCreate() *cobra.Command {
 	flags.StringVar(&in.Prefix, "prefix", "", "what it begins with: limen_ or sk-")
 	flags.StringSliceVar(&in.Models, "models", nil, "models it sees, as IDs or patterns with * (default: all)")
 	flags.StringSliceVar(&in.Operations, "allow", nil, "operations it may use: "+strings.Join(keys.Operations, ", ")+" (default: all)")
+	flags.BoolVar(&in.Strict, "strict", false, "refuse calls that an upstream cannot take as they are written, instead of noting what is changed")
 	flags.StringVar(&expires, "expires", "", "when it ends: 90d, 12h, or a date such as 2027-01-31")
 	return c
 }
@@ -144,6 +145,9 @@ func (e *env) keysShow() *cobra.Command {
 func printKey(w io.Writer, k admin.Key) {
 	fmt.Fprintf(w, "ID\t%s\nName\t%s\nOwner\t%s\nStatus\t%s\nModels\t%s\nAllowed\t%s\nCreated\t%s\nLast used\t%s\nExpires\t%s\n",
 		k.ID, k.Name, orDash(k.Owner), k.Status, orAll(k.Models), orAll(k.Operations), orNever(k.Created), orNever(k.LastUsed), orNever(k.Expires))
+	if k.Strict {
+		fmt.Fprintln(w, "Strict\tyes")
+	}
 	if !k.OldUntil.IsZero() {
 		fmt.Fprintf(w, "Old key works until\t%s\n", k.OldUntil.Format(time.RFC3339))
 	}

@@ -45,11 +45,12 @@ func (k *Key) Sees(model string) bool {
 const (
 	OpModels    = "models"
 	OpChat      = "chat"
+	OpMessages  = "messages"
 	OpResponses = "responses"
 )
 
 // Operations lists the operations that a key can be limited to.
-var Operations = []string{OpModels, OpChat, OpResponses}
+var Operations = []string{OpModels, OpChat, OpResponses, OpMessages}
 
 // fresh is how long after the last good look at the store an unknown key is
 // known to be wrong. Later it is not known: it may have been issued since.

@@ -42,7 +42,7 @@ func appendRecord(dst []byte, c *store.Call) []byte {
 
 func appendCall(dst []byte, c *store.Call) []byte {
 	dst = append(dst, version)
-	for _, s := range [...]string{c.ID, c.KeyID, c.Operation, c.Model, c.Provider, c.UpstreamModel, c.Error} {
+	for _, s := range [...]string{c.ID, c.KeyID, c.Operation, c.Model, c.Provider, c.UpstreamModel, c.Error, c.Notes} {
 		dst = binary.AppendUvarint(dst, uint64(len(s)))
 		dst = append(dst, s...)
 	}
@@ -93,7 +93,7 @@ func decodeCall(payload []byte, known names) (c store.Call, err error) {
 		return c, errors.New("ledger: the journal was written by a newer release; use that release to drain it")
 	}
 	c.ID = string(r.bytes())
-	for _, s := range [...]*string{&c.KeyID, &c.Operation, &c.Model, &c.Provider, &c.UpstreamModel, &c.Error} {
+	for _, s := range [...]*string{&c.KeyID, &c.Operation, &c.Model, &c.Provider, &c.UpstreamModel, &c.Error, &c.Notes} {
 		*s = known.get(r.bytes())
 	}
 	var flags, status, started, firstByte, total int64

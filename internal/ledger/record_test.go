@@ -21,7 +21,7 @@ func calls() []store.Call {
 		{
 			ID: "019350000000", KeyID: "k", Operation: "chat", Model: "a/é\x00\"", Provider: "p", UpstreamModel: "m", Stream: true, Status: 502,
 			Error: "upstream", Started: time.UnixMilli(1732000000123), FirstByte: 1, Total: math.MaxInt64, BytesIn: 3, BytesOut: 1 << 62,
-			Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true},
+			Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true}, Notes: "drop:seed",
 		},
 		{ID: strings.Repeat("x", 10_000), Stream: true, Started: time.UnixMilli(-1), Status: -1, BytesIn: math.MinInt64},
 		{Started: time.UnixMilli(0), Usage: llm.Usage{Estimated: true}},

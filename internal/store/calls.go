@@ -31,9 +31,10 @@ type Call struct {
 	BytesIn       int64
 	BytesOut      int64
 	Usage         llm.Usage
+	Notes         string // what was not said as it was written: "drop:seed,clamp:temperature"
 }
 
-const callColumns = "id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us, bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated"
+const callColumns = "id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us, bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated, notes"
 
 // AddCalls stores records in one transaction. A record that is there already
 // stays as it is: the journal may be read again after a crash.
@@ -67,7 +68,7 @@ func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
 }
 
 const insertCall = "INSERT INTO calls (" + callColumns + `)
-	VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20) ON CONFLICT DO NOTHING`
+	VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21) ON CONFLICT DO NOTHING`
 
 // insertCalls speaks to the driver itself: there is a row for every call that
 // the gateway serves, and database/sql would cost as much as the row.
@@ -92,7 +93,7 @@ func insertCalls(ctx context.Context, driverConn any, calls []Call) error {
 		for k, value := range [...]driver.Value{
 			c.ID, c.KeyID, c.Operation, storable(c.Model), storable(c.Provider), storable(c.UpstreamModel),
 			c.Stream, int64(c.Status), c.Error, c.Started.UnixMilli(), c.FirstByte.Microseconds(), c.Total.Microseconds(), c.BytesIn, c.BytesOut,
-			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Estimated,
+			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Estimated, storable(c.Notes),
 		} {
 			row = append(row, driver.NamedValue{Ordinal: k + 1, Value: value})
 		}
@@ -263,7 +264,7 @@ func (s *Store) Calls(ctx context.Context, filter CallFilter, before string, lim
 		)
 		u := &c.Usage
 		err := rows.Scan(&c.ID, &c.KeyID, &c.Operation, &c.Model, &c.Provider, &c.UpstreamModel, &c.Stream, &c.Status, &c.Error,
-			&started, &firstByte, &total, &c.BytesIn, &c.BytesOut, &u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning, &u.Estimated)
+			&started, &firstByte, &total, &c.BytesIn, &c.BytesOut, &u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning, &u.Estimated, &c.Notes)
 		if err != nil {
 			return nil, fmt.Errorf("store: call row: %w", err)
 		}

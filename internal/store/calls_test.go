@@ -47,7 +47,7 @@ func TestCallsRoundTrip(t *testing.T) {
 		full := Call{
 			ID: "0193500000007abc", KeyID: "k", Operation: "responses", Model: "a/b é \"'", Provider: "p", UpstreamModel: "b", Stream: true,
 			Status: 502, Error: "upstream_truncated", Started: time.UnixMilli(1732000000123), FirstByte: 1234567 * time.Microsecond, Total: 2 * time.Hour,
-			BytesIn: 1 << 40, BytesOut: 1 << 41, Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 1 << 40, Estimated: true},
+			BytesIn: 1 << 40, BytesOut: 1 << 41, Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 1 << 40, Estimated: true}, Notes: "drop:seed,rename:model",
 		}
 		empty := Call{ID: "0193500000007abd", Started: time.UnixMilli(0)}
 		mustDo(t, s.AddCalls(t.Context(), []Call{full, empty}))

@@ -15,7 +15,7 @@ func TestKeys(t *testing.T) {
 		}
 		full := Key{
 			ID: "b", Name: "Ключ \"1\"", Owner: "o", Prefix: "sk-", Hash: "aa", OldHash: "bb", OldUntil: 7,
-			Models: []string{"a/*", "x\"y"}, Operations: []string{"chat"}, Created: 2, Expires: 3, Revoked: 4, LastUsed: 5,
+			Models: []string{"a/*", "x\"y"}, Operations: []string{"chat"}, Strict: true, Created: 2, Expires: 3, Revoked: 4, LastUsed: 5,
 		}
 		plain := Key{ID: "a", Name: "second", Prefix: "limen_", Hash: "cc", Created: 2}
 		oldest := Key{ID: "z", Name: "first", Prefix: "limen_", Hash: "dd", Created: 1}

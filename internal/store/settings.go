@@ -11,6 +11,8 @@ import (
 const (
 	// SettingAdminHash is the argon2id hash of the admin password.
 	SettingAdminHash = "admin_hash"
+	// SettingSealSecret signs what clients carry from turn to turn; hex.
+	SettingSealSecret = "seal_secret"
 	// settingKeysRevision counts the changes to the keys, so that replicas
 	// notice them with one cheap read.
 	settingKeysRevision = "keys_revision"
@@ -37,4 +39,14 @@ func (s *Store) SetSetting(ctx context.Context, name, value string) error {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil
+}
+
+// InitSetting writes a setting that has no value yet, and returns the one that
+// it has then: of several replicas that start at once, one wins.
+func (s *Store) InitSetting(ctx context.Context, name, value string) (string, error) {
+	_, err := s.write.ExecContext(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, value)
+	if err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	return s.Setting(ctx, name)
 }

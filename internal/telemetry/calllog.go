@@ -58,6 +58,9 @@ func (l *CallLog) Log(level slog.Level, requestID string, c *store.Call, cause s
 	if c.Error != "" {
 		f.text("error", c.Error)
 	}
+	if c.Notes != "" {
+		f.text("notes", c.Notes)
+	}
 	if cause != "" {
 		f.text("cause", cause)
 	}

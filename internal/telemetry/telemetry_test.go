@@ -92,7 +92,7 @@ func TestLogger(t *testing.T) {
 // record is a call that uses all fields.
 func record() *store.Call {
 	return &store.Call{
-		ID: "abc", KeyID: "k", Operation: "chat", Model: `m "é"` + "\n=\\", Provider: "p", UpstreamModel: "u", Stream: true, Status: 502, Error: "upstream",
+		ID: "abc", KeyID: "k", Operation: "chat", Model: `m "é"` + "\n=\\", Provider: "p", UpstreamModel: "u", Stream: true, Status: 502, Error: "upstream", Notes: "drop:seed,clamp:x",
 		FirstByte: 1234567 * time.Nanosecond, Total: 3 * time.Second, BytesIn: 10, BytesOut: 20,
 		Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 4, Output: 8, Reasoning: 16, Estimated: true},
 	}
@@ -116,6 +116,9 @@ func TestCallLog(t *testing.T) {
 					slog.Int64("output", c.Usage.Output+c.Usage.Reasoning), slog.Bool("estimated", c.Usage.Estimated), slog.Int64("bytes_in", c.BytesIn), slog.Int64("bytes_out", c.BytesOut))
 				if c.Error != "" {
 					general.AddAttrs(slog.String("error", c.Error))
+				}
+				if c.Notes != "" {
+					general.AddAttrs(slog.String("notes", c.Notes))
 				}
 				if cause != "" {
 					general.AddAttrs(slog.String("cause", cause))

@@ -16,6 +16,7 @@ CREATE TABLE keys (
     old_until_ms   BIGINT NOT NULL,  -- until when the replaced key opens
     models         TEXT NOT NULL,    -- JSON array of patterns; [] is all
     operations     TEXT NOT NULL,    -- JSON array of names; [] is all
+    strict         BOOLEAN NOT NULL, -- calls that cannot be said as written are refused
     created_ms     BIGINT NOT NULL,
     expires_ms     BIGINT NOT NULL,  -- 0 is never
     revoked_ms     BIGINT NOT NULL,  -- 0 is not revoked
@@ -42,7 +43,8 @@ CREATE TABLE calls (
     cache_write    BIGINT NOT NULL,
     output         BIGINT NOT NULL,
     reasoning      BIGINT NOT NULL,
-    estimated      BOOLEAN NOT NULL
+    estimated      BOOLEAN NOT NULL,
+    notes          TEXT NOT NULL     -- of translation, comma-separated; '' is none
 );
 
 CREATE TABLE model_lists (
