@@ -21,6 +21,9 @@ import (
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/dialect/anthropic"
+	"github.com/limen-gateway/limen/internal/dialect/bedrock"
+	"github.com/limen-gateway/limen/internal/dialect/gemini"
 	"github.com/limen-gateway/limen/internal/dialect/openaichat"
 	"github.com/limen-gateway/limen/internal/dialect/openairesponses"
 	"github.com/limen-gateway/limen/internal/gateway"
@@ -112,7 +115,12 @@ func Run(ctx context.Context, opts Options) (err error) {
 	a.gateway = gateway.New(gateway.Parts{
 		Keys: a.data.Keys, Admin: a.data.Admin, Models: a.catalog, Ledger: a.data.Ledger, Health: a, Log: a.log,
 		Calls:    telemetry.NewCallLog(logs, format, &a.level),
-		Dialects: []dialect.Dialect{openaichat.Dialect{}, openairesponses.Dialect{}},
+		Doors:    []gateway.Door{openaichat.Dialect{}, openairesponses.Dialect{}, anthropic.Dialect{}},
+		Outbound: map[dialect.Name]dialect.Outbound{
+			dialect.OpenAIChat: openaichat.Upstream{}, dialect.OpenAIResponses: openairesponses.Upstream{},
+			dialect.Anthropic: anthropic.Upstream{}, dialect.Gemini: gemini.Upstream{}, dialect.Bedrock: bedrock.Upstream{},
+		},
+		Seal: a.data.Seal, Remember: true,
 		AdminAPI: api,
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,

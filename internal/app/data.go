@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
+	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -23,6 +26,7 @@ type Data struct {
 	Keys   *keys.Keyring
 	Admin  *keys.Admin
 	Ledger *ledger.Ledger
+	Seal   seal.Key // of what clients carry from turn to turn
 
 	dir  string
 	lock *os.File
@@ -52,9 +56,20 @@ func OpenData(ctx context.Context, dir, databaseURL string, log *slog.Logger) (d
 	if d.Ledger, err = ledger.Open(dir, d.Store, log); err != nil {
 		return d, err
 	}
+	secret, err := d.Store.InitSetting(ctx, store.SettingSealSecret, hex.EncodeToString(randomBytes(32)))
+	if err != nil {
+		return d, err
+	}
+	d.Seal = seal.NewKey([]byte(secret))
 	d.Admin = keys.NewAdmin(d.Store)
 	d.Keys, err = keys.Open(ctx, d.Store, log)
 	return d, err
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return b
 }
 
 // Close carries the usage that is left to the store and closes everything.

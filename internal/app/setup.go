@@ -60,6 +60,7 @@ func configured(p config.Provider) catalog.Provider {
 	if p.BaseURL == "" {
 		p.BaseURL, _ = vendor.Address(os.LookupEnv)
 	}
+	vendor, p.BaseURL = vendor.At(p.BaseURL, os.LookupEnv), vendor.Root(p.BaseURL)
 	if p.APIKey == "" {
 		p.APIKey = keyOf(vendor)
 	}

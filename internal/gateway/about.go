@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
@@ -109,7 +108,7 @@ func failureLevel(e *llm.Error) slog.Level {
 func (g *Gateway) logRefusal(x *exchange, e *llm.Error) {
 	attrs := []slog.Attr{
 		slog.String("request_id", x.requestID), slog.String("operation", x.operation),
-		slog.String("method", clip(x.r.Method)), slog.Int("status", openai.Status(e)), slog.String("error", e.Kind.String()),
+		slog.String("method", clip(x.r.Method)), slog.Int("status", x.failures.Status(e)), slog.String("error", e.Kind.String()),
 	}
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("cause", e.Err.Error()))

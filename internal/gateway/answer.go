@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/limen-gateway/limen/internal/dialect/openai"
+	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
@@ -35,6 +35,9 @@ type answer struct {
 	cancel context.CancelCauseFunc
 	begun  time.Time // of the call
 
+	failures  dialect.Failures
+	requestID string
+
 	mu        sync.Mutex
 	timer     *time.Timer
 	due       time.Time // when the timer fires
@@ -49,8 +52,12 @@ type answer struct {
 	deadline  time.Time // of writing, as the connection has it
 }
 
-func newAnswer(w http.ResponseWriter, set *Settings, cancel context.CancelCauseFunc, now time.Time) *answer {
-	a := &answer{w: w, rc: http.NewResponseController(w), set: set, cancel: cancel, begun: now, since: now, lastWrite: now}
+func newAnswer(x *exchange, cancel context.CancelCauseFunc) *answer {
+	now, set := x.started, x.set
+	a := &answer{
+		w: x.w, rc: http.NewResponseController(x.w), set: set, cancel: cancel, begun: now,
+		failures: x.failures, requestID: x.requestID, since: now, lastWrite: now,
+	}
 	a.mu.Lock() // the timer may fire before it is assigned
 	defer a.mu.Unlock()
 	a.due = now.Add(set.Body)
@@ -278,14 +285,14 @@ func (a *answer) refuse(e *llm.Error) bool {
 		return false
 	}
 	a.committed = true
-	body := writeError(a.w, e)
+	body := writeError(a.w, e, a.failures, a.requestID)
 	n, _ := a.w.Write(body)
 	a.written += int64(n)
 	return true
 }
 
 // writeError sends a failure as a status and a body; nothing was sent before.
-func writeError(w http.ResponseWriter, e *llm.Error) []byte {
+func writeError(w http.ResponseWriter, e *llm.Error, words dialect.Failures, requestID string) []byte {
 	h := w.Header()
 	if e.RetryAfter > 0 {
 		seconds := int64((e.RetryAfter + time.Second - 1) / time.Second)
@@ -299,8 +306,8 @@ func writeError(w http.ResponseWriter, e *llm.Error) []byte {
 		h["Www-Authenticate"] = []string{"Bearer"}
 	}
 	h["Content-Type"], h["Cache-Control"] = contentJSON, noStore
-	body := openai.AppendError(nil, e)
+	body := words.AppendError(nil, e, requestID)
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(openai.Status(e))
+	w.WriteHeader(words.Status(e))
 	return body
 }

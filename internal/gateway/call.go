@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/limen-gateway/limen/internal/dialect"
-	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
@@ -23,7 +22,7 @@ type Call struct {
 	Operation string
 	Started   time.Time
 
-	Dialect dialect.Dialect
+	Dialect Door
 	Key     *keys.Key
 	Request dialect.Request
 	Target  *route.Target
@@ -38,7 +37,10 @@ type Call struct {
 	ctx      context.Context // ends when the client leaves or a wait is over
 	cancel   context.CancelCauseFunc
 	answer   *answer
+	way      way
 	follower dialect.Follower // of the upstream's stream, once there is one
+	notes    llm.Notes        // what could not be said as it was written
+	release  func()           // gives back what the call holds on to; may be nil
 	sent     bool             // the upstream had, or may have had, the request
 	record   *store.Call      // once it is in the journal
 }
@@ -70,7 +72,7 @@ func newRequestID(now time.Time) string {
 // its 200 had gone out.
 func (c *Call) status() int {
 	if c.Err != nil {
-		return openai.Status(c.Err)
+		return c.Dialect.Status(c.Err)
 	}
 	return http.StatusOK
 }
@@ -80,7 +82,7 @@ func (c *Call) newRecord(now time.Time) *store.Call {
 	r := &store.Call{
 		ID: c.requestID[len(requestIDPrefix):], Operation: c.Operation, Model: clip(c.Request.Model), Stream: c.Request.Stream,
 		Status: c.status(), Started: c.Started, FirstByte: c.FirstByte, Total: now.Sub(c.Started),
-		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage,
+		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage, Notes: c.notes.String(),
 	}
 	if c.Key != nil {
 		r.KeyID = c.Key.ID

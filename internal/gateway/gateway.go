@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
+	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/telemetry"
 )
 
@@ -64,6 +66,15 @@ type Gateway struct {
 	routes   map[string]row
 	adminAPI http.Handler
 	catalog  modelsCache
+	outbound map[dialect.Name]dialect.Outbound
+	seal     seal.Key
+	memory   *memory // nil when it is off
+}
+
+// Door is a dialect in which clients come in.
+type Door interface {
+	dialect.Dialect
+	dialect.Inbound
 }
 
 // Parts are what a gateway is made of.
@@ -76,7 +87,11 @@ type Parts struct {
 	Health   Health
 	Log      *slog.Logger
 	Calls    *telemetry.CallLog
-	Dialects []dialect.Dialect
+	Doors    []Door
+	Outbound map[dialect.Name]dialect.Outbound // what upstreams can be spoken to in
+	// Remember keeps opaque reasoning for clients that drop it.
+	Remember bool
+	Seal     seal.Key     // of what clients carry from turn to turn
 	AdminAPI http.Handler // everything under /api/
 }
 
@@ -85,8 +100,12 @@ func New(p Parts) *Gateway {
 	g := &Gateway{
 		keys: p.Keys, admin: p.Admin, models: p.Models, ledger: p.Ledger, metrics: p.Metrics,
 		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
+		outbound: p.Outbound, seal: p.Seal,
 	}
-	g.routes = g.routeTable(p.Dialects)
+	if p.Remember {
+		g.memory = newMemory()
+	}
+	g.routes = g.routeTable(p.Doors)
 	return g
 }
 
@@ -108,7 +127,7 @@ func fields(h http.Header) (n int) {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	x := &exchange{w: w, r: r, requestID: newRequestID(now), started: now, set: g.settings.Load()}
-	w.Header()["X-Request-Id"] = []string{x.requestID}
+	x.enter(openai.Door{})
 	defer g.recovered(x)
 	if n := fields(r.Header); n > maxFields {
 		g.refuse(x, llm.Errorf(llm.HeadersTooLarge, "The request has %d header fields; at most %d are taken.", n, maxFields))
@@ -117,6 +136,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := cleanPath(r.URL.Path)
 	route, ok := g.find(path)
 	x.operation = route.operation
+	x.enter(route.door)
 	if g.allowOrigin(x) && r.Method == http.MethodOptions {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -148,13 +168,22 @@ type exchange struct {
 	started   time.Time
 	set       *Settings
 	operation string
-	key       *keys.Key // of the client, where the route takes one
+	failures  dialect.Failures // of the door that the client came in by
+	key       *keys.Key        // of the client, where the route takes one
+}
+
+// enter makes the words of a door those of the exchange; nil changes nothing.
+func (x *exchange) enter(door dialect.Failures) {
+	if door != nil {
+		x.failures = door
+		x.w.Header()[door.RequestIDHeader()] = []string{x.requestID}
+	}
 }
 
 // refuse answers with a failure where no call has begun, and logs it.
 func (g *Gateway) refuse(x *exchange, err error) {
 	e := llm.AsError(err)
-	body := writeError(x.w, e)
+	body := writeError(x.w, e, x.failures, x.requestID)
 	if x.r.Method != http.MethodHead {
 		x.w.Write(body)
 	}
@@ -172,5 +201,5 @@ func (g *Gateway) recovered(x *exchange) {
 	}
 	g.logPanic(x, p)
 	defer func() { _ = recover() }() // the header may be out already
-	x.w.Write(writeError(x.w, llm.AsError(nil)))
+	x.w.Write(writeError(x.w, llm.AsError(nil), x.failures, x.requestID))
 }

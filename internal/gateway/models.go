@@ -169,8 +169,9 @@ type modelsCache struct {
 // maxViews bounds the listings that are kept.
 const maxViews = 256
 
-func (mc *modelsCache) get(table *route.Table, key *keys.Key) *listing {
-	view := strings.Join(append([]string{key.Name}, key.Models...), "\x00")
+// get returns the listing that a key sees, in the form that a client reads.
+func (mc *modelsCache) get(table *route.Table, key *keys.Key, form modelsForm) *listing {
+	view := strings.Join(append([]string{form.name, key.Name}, key.Models...), "\x00")
 	mc.mu.Lock()
 	defer mc.mu.Unlock()
 	if mc.table != table || len(mc.views) >= maxViews {
@@ -178,27 +179,51 @@ func (mc *modelsCache) get(table *route.Table, key *keys.Key) *listing {
 	}
 	l := mc.views[view]
 	if l == nil {
-		l = newListing(table.Visible(key))
+		body := form.list(table.Visible(key))
+		l = &listing{body: body, etag: etagOf(body)}
 		mc.views[view] = l
 	}
 	return l
 }
 
-func newListing(models []*route.Model) *listing {
-	document := struct {
+// modelsForm is how clients of a dialect read models.
+type modelsForm struct {
+	name string
+	list func([]*route.Model) []byte
+	show func(*route.Model) []byte
+}
+
+var openaiForm = modelsForm{"openai", listOpenAI, func(m *route.Model) []byte { return document(newModelObject(m)) }}
+
+// modelsFormOf tells by its header what a client reads: only those of
+// Anthropic say which version of the API they know.
+func modelsFormOf(h http.Header) modelsForm {
+	if h.Get("Anthropic-Version") != "" {
+		return anthropicForm
+	}
+	return openaiForm
+}
+
+// document is a small JSON document of strings and numbers.
+func document(v any) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return []byte(`{}`) // cannot be
+	}
+	return body
+}
+
+func listOpenAI(models []*route.Model) []byte {
+	list := struct {
 		Object string        `json:"object"`
 		Data   []modelObject `json:"data"`
 		Models []codexModel  `json:"models"` // Codex reads these, SDKs data
 	}{"list", []modelObject{}, []codexModel{}}
 	for i, m := range models {
-		document.Data = append(document.Data, newModelObject(m))
-		document.Models = append(document.Models, newCodexModel(m, i))
+		list.Data = append(list.Data, newModelObject(m))
+		list.Models = append(list.Models, newCodexModel(m, i))
 	}
-	body, err := json.Marshal(document)
-	if err != nil {
-		body = []byte(`{"object":"list","data":[],"models":[]}`) // cannot be: strings and numbers
-	}
-	return &listing{body: body, etag: etagOf(body)}
+	return document(list)
 }
 
 func etagOf(body []byte) []string {
@@ -209,7 +234,7 @@ func etagOf(body []byte) []string {
 // listModels answers with the models that the key may use now.
 func (g *Gateway) listModels(x *exchange) {
 	g.models.Await()
-	l := g.catalog.get(g.models.Table(), x.key)
+	l := g.catalog.get(g.models.Table(), x.key, modelsFormOf(x.r.Header))
 	x.replyCached(l.body, l.etag)
 }
 
@@ -222,11 +247,7 @@ func (g *Gateway) showModel(x *exchange) {
 		g.refuse(x, err)
 		return
 	}
-	body, err := json.Marshal(newModelObject(m))
-	if err != nil {
-		g.refuse(x, err)
-		return
-	}
+	body := modelsFormOf(x.r.Header).show(m)
 	x.replyCached(body, etagOf(body))
 }
 
@@ -235,7 +256,7 @@ func (x *exchange) replyCached(body []byte, etag []string) {
 	h := x.w.Header()
 	h["Etag"], h["X-Models-Etag"], h["Content-Type"] = etag, etag, contentJSON
 	h["Cache-Control"] = []string{"private, no-cache"}
-	h["Vary"] = append(h["Vary"], "Authorization")
+	h["Vary"] = append(h["Vary"], "Authorization", "Anthropic-Version")
 	if slices.Contains(x.r.Header["If-None-Match"], etag[0]) {
 		x.w.WriteHeader(http.StatusNotModified)
 		return

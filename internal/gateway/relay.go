@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/limen-gateway/limen/internal/buffer"
+	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/sse"
 )
@@ -34,18 +35,11 @@ func (g *Gateway) relayAnswer(c *Call, resp *http.Response) error {
 	}
 	defer buffer.Put(buf)
 	body := *buf
-	usage, known, err := c.Dialect.Answer(body)
+	body, err = c.whole(body)
 	if err != nil {
 		return c.redacted(err)
 	}
-	if !known {
-		usage = llm.Estimate(c.BytesIn, int64(len(body)))
-	}
-	c.Usage, c.BytesOut = usage, int64(len(body))
-	if c.Request.Stream {
-		body = c.Dialect.Replay(nil, body, &c.Request)
-		c.BytesOut = int64(len(body))
-	}
+	c.BytesOut = int64(len(body))
 	if err := g.account(c); err != nil {
 		return err
 	}
@@ -68,10 +62,10 @@ const firstOut = 4 << 10
 // looks on. Frames that came together go together. The stream ends well only
 // with the upstream's terminal event, and only after the call is recorded.
 func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
-	follower := c.Dialect.Follow(&c.Request)
+	follower := c.follow()
 	c.follower = follower
 	c.processingTime()
-	reader := sse.NewReader(upstream, c.set.MaxEvent)
+	reader := c.frames(upstream)
 	defer reader.Close()
 	buf := buffer.Get(firstOut)
 	defer func() { buffer.Put(buf) }()
@@ -119,7 +113,7 @@ func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
 }
 
 // followBuffered handles the frames that are in the reader's buffer.
-func followBuffered(out []byte, reader *sse.Reader, follower interface {
+func followBuffered(out []byte, reader dialect.Frames, follower interface {
 	Frame([]byte, sse.Frame) ([]byte, bool, error)
 	Done() bool
 }) ([]byte, error) {

@@ -26,6 +26,7 @@ type row struct {
 	access    access
 	methods   []string
 	serve     func(*exchange)
+	door      dialect.Failures // in whose words failures are told; nil is OpenAI's
 }
 
 func (r row) takes(method string) bool { return slices.Contains(r.methods, method) }
@@ -41,24 +42,25 @@ var (
 var operations = map[dialect.Name]string{
 	dialect.OpenAIChat:      keys.OpChat,
 	dialect.OpenAIResponses: keys.OpResponses,
+	dialect.Anthropic:       keys.OpMessages,
 }
 
 // routeTable is the table of all routes; a path that ends in / stands for all
 // below it.
-func (g *Gateway) routeTable(dialects []dialect.Dialect) map[string]row {
+func (g *Gateway) routeTable(doors []Door) map[string]row {
 	table := map[string]row{
-		"/livez":      {"health", public, reads, g.live},
-		"/readyz":     {"health", public, reads, g.ready},
-		"/health":     {"health", public, reads, g.ready},
-		"/healthz":    {"health", public, reads, g.ready},
-		"/":           {"about", byAnyone, reads, g.about},
-		"/v1":         {"about", byAnyone, reads, g.about},
-		"/v1/models":  {keys.OpModels, byKey, reads, g.listModels},
-		"/v1/models/": {keys.OpModels, byKey, reads, g.showModel},
-		"/metrics":    {"metrics", byAdmin, reads, func(x *exchange) { g.metrics.Handler().ServeHTTP(x.w, x.r) }},
-		"/api/":       {"admin", byAdmin, anyway, func(x *exchange) { g.adminAPI.ServeHTTP(x.w, x.r) }},
+		"/livez":      {"health", public, reads, g.live, nil},
+		"/readyz":     {"health", public, reads, g.ready, nil},
+		"/health":     {"health", public, reads, g.ready, nil},
+		"/healthz":    {"health", public, reads, g.ready, nil},
+		"/":           {"about", byAnyone, reads, g.about, nil},
+		"/v1":         {"about", byAnyone, reads, g.about, nil},
+		"/v1/models":  {keys.OpModels, byKey, reads, g.listModels, nil},
+		"/v1/models/": {keys.OpModels, byKey, reads, g.showModel, nil},
+		"/metrics":    {"metrics", byAdmin, reads, func(x *exchange) { g.metrics.Handler().ServeHTTP(x.w, x.r) }, nil},
+		"/api/":       {"admin", byAdmin, anyway, func(x *exchange) { g.adminAPI.ServeHTTP(x.w, x.r) }, nil},
 	}
-	for _, d := range dialects {
+	for _, d := range doors {
 		methods := posts
 		if d.Name() == dialect.OpenAIResponses {
 			methods = append(methods, http.MethodGet) // the socket, which is refused in a way that clients know
@@ -69,7 +71,10 @@ func (g *Gateway) routeTable(dialects []dialect.Dialect) map[string]row {
 				return
 			}
 			g.call(x, d)
-		}}
+		}, d}
+		if d.Name() == dialect.Anthropic {
+			table["/v1"+d.Path()+countPath] = row{operations[d.Name()], byKey, posts, func(x *exchange) { g.countTokens(x, d) }, d}
+		}
 	}
 	return table
 }

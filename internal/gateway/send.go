@@ -13,12 +13,9 @@ import (
 
 	"github.com/limen-gateway/limen/internal/buffer"
 	"github.com/limen-gateway/limen/internal/dialect"
-	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
-	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
-	"github.com/limen-gateway/limen/internal/upstream"
 )
 
 var _ route.Viewer = (*keys.Key)(nil)
@@ -33,18 +30,6 @@ func (g *Gateway) resolve(c *Call) (*route.Model, error) {
 	return g.models.Table().Resolve(c.Key, c.Request.Model)
 }
 
-// choose takes the first target that speaks the client's dialect.
-func (c *Call) choose(m *route.Model) (*route.Target, error) {
-	for i := range m.Targets {
-		if slices.Contains(m.Targets[i].Upstream.Speaks, c.Dialect.Name()) {
-			return &m.Targets[i], nil
-		}
-	}
-	e := llm.Errorf(llm.Unsupported, "The upstream of model '%s' does not speak %s; it speaks %s.", c.Request.Model, c.Dialect.Name(), spoken(m))
-	e.Param = "model"
-	return nil, e
-}
-
 func spoken(m *route.Model) string {
 	var names []string
 	for _, t := range m.Targets {
@@ -57,32 +42,19 @@ func spoken(m *route.Model) string {
 	return strings.Join(names, ", ")
 }
 
-// passedHeaders go from the client to the upstream. Everything else stays
-// here: credentials, cookies, addresses.
-var passedHeaders = []string{"Openai-Beta", "Idempotency-Key"}
-
 // send calls the target and returns its answer once that has a status of
 // success. It takes over body.
 func (g *Gateway) send(c *Call, header http.Header, body *[]byte) (*http.Response, error) {
-	out, err := c.body(body)
+	out, err := g.prepare(c, header, body)
 	if err != nil {
 		return nil, err
 	}
-	defer out.Done()
+	defer out.body.Done()
 	if c.Request.Stream {
 		c.answer.wantStream()
 	}
 	c.answer.enter(waiting)
-	var extra http.Header
-	for _, name := range passedHeaders {
-		if values := header[name]; len(values) > 0 {
-			if extra == nil {
-				extra = http.Header{}
-			}
-			extra[name] = values
-		}
-	}
-	resp, err := c.Target.Upstream.Post(c.ctx, c.Dialect.Path(), out, c.Request.Stream, extra)
+	resp, err := c.Target.Upstream.Post(c.ctx, out.path, out.body, c.Request.Stream, out.header)
 	var dial *net.OpError
 	c.sent = err == nil || !errors.As(err, &dial) || dial.Op != "dial"
 	if err != nil {
@@ -103,23 +75,6 @@ func (g *Gateway) send(c *Call, header http.Header, body *[]byte) (*http.Respons
 	return resp, nil
 }
 
-// body makes the client's body fit for the target.
-func (c *Call) body(client *[]byte) (*upstream.Body, error) {
-	up := c.Target.Upstream
-	content, notes, err := up.Fitter.Fit(c.Dialect.Name(), *client, c.Target.Reasons)
-	if err == nil && len(notes) > 0 {
-		c.answer.header("X-Limen-Notes", strings.Join(notes, ","))
-		err = c.Dialect.Inspect(content, &c.Request) // the members stand elsewhere now
-	}
-	if err != nil {
-		buffer.Put(client)
-		return nil, openai.ScanError(err)
-	}
-	to := dialect.Upstream{Model: c.Target.Model, AskUsage: up.Vendor.Quirks.StreamUsage == provider.UsageAsked}
-	segments, size := c.Dialect.Forward(nil, content, &c.Request, to)
-	return upstream.NewBody(segments, size, func() { buffer.Put(client) }), nil
-}
-
 // maxErrorBody bounds what is read of an upstream's refusal.
 const maxErrorBody = 64 << 10
 
@@ -129,7 +84,7 @@ func (c *Call) upstreamError(resp *http.Response) error {
 		return c.readError(err)
 	}
 	defer buffer.Put(body)
-	e := openai.UpstreamError(resp.StatusCode, *body, retryAfter(resp.Header, time.Now()))
+	e := c.failed(resp.StatusCode, *body, retryAfter(resp.Header, time.Now()))
 	e.Message = c.Target.Upstream.Redact(e.Message)
 	return e
 }
@@ -142,7 +97,7 @@ func (c *Call) readError(err error) error {
 	case errors.Is(err, errOver):
 		return &llm.Error{Kind: llm.UpstreamInvalid, Message: "The upstream's answer is larger than this gateway takes.", NoRetry: true, Err: err}
 	}
-	e := openai.Truncated()
+	e := dialect.Truncated()
 	e.Err = err
 	return e
 }

@@ -8,24 +8,35 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/buffer"
-	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
 // call serves one call of a model: it sets the record up, lets serve do the
 // work, and tells the client of a failure in the way that is still open.
-func (g *Gateway) call(x *exchange, d dialect.Dialect) {
-	ctx, cancel := context.WithCancelCause(x.r.Context())
-	defer cancel(nil)
-	c := &Call{
-		requestID: x.requestID, Operation: x.operation, Started: x.started, Dialect: d, Key: x.key,
-		set: x.set, ctx: ctx, cancel: cancel, answer: newAnswer(x.w, x.set, cancel, x.started),
-	}
-	defer c.answer.close()
+func (g *Gateway) call(x *exchange, d Door) {
+	c, stop := g.begin(x, d)
+	defer stop()
 	g.metrics.Begin()
 	defer g.finish(c, x) // also when a panic goes by
 	if err := g.serve(c, x.r); err != nil {
 		g.fail(c, err)
+	}
+}
+
+// begin sets the record of a call up, and returns what gives back all that
+// the call holds.
+func (g *Gateway) begin(x *exchange, d Door) (*Call, func()) {
+	ctx, cancel := context.WithCancelCause(x.r.Context())
+	c := &Call{
+		requestID: x.requestID, Operation: x.operation, Started: x.started, Dialect: d, Key: x.key,
+		set: x.set, ctx: ctx, cancel: cancel, answer: newAnswer(x, cancel),
+	}
+	return c, func() {
+		if c.release != nil {
+			c.release()
+		}
+		c.answer.close()
+		cancel(nil)
 	}
 }
 
@@ -54,12 +65,10 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 		buffer.Put(body)
 		return err
 	}
-	target, err := c.choose(model)
-	if err != nil {
+	if c.Target, c.way, err = g.choose(c, model); err != nil {
 		buffer.Put(body)
 		return err
 	}
-	c.Target = target
 
 	// Send it, and hand on what comes back.
 	resp, err := g.send(c, r.Header, body)
@@ -87,7 +96,7 @@ func (g *Gateway) fail(c *Call, err error) {
 	}
 	follower := c.follower
 	if follower == nil { // only heartbeats went out so far
-		follower = c.Dialect.Follow(&c.Request)
+		follower = c.follow()
 	}
 	c.answer.write(follower.Fail(nil, c.Err))
 }
