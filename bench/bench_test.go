@@ -97,7 +97,7 @@ func TestScriptIsJSON(t *testing.T) {
 	}
 	s := newScript()
 	events := 0
-	for line := range strings.SplitSeq(string(s.head)+string(s.piece)+string(s.end), "\n") {
+	for line := range strings.SplitSeq(string(s.chat.head)+string(s.chat.piece)+string(s.chat.end), "\n") {
 		data, ok := strings.CutPrefix(line, "data: ")
 		if !ok || data == "[DONE]" {
 			continue
@@ -127,7 +127,7 @@ func TestMedianOfRatios(t *testing.T) {
 	} {
 		r := newRow("x", "µs", atMostRatio(1))
 		r.values[nameLimen], r.values[nameRP] = tt.limen, tt.base
-		got, ok := r.ratio(nameLimen)
+		got, ok := r.ratio()
 		if ok != tt.ok || ok && got != tt.want {
 			t.Errorf("%s: got %v %t, want %v %t", tt.name, got, ok, tt.want, tt.ok)
 		}

@@ -154,6 +154,11 @@ func chatRequest(key string, size int) []byte {
 	return post(key, chatBody(size, "", ""))
 }
 
+// farther is a request for the model whose upstream speaks another dialect.
+func farther(request []byte) []byte {
+	return bytes.Replace(request, []byte(`"model":"fast"`), []byte(`"model": "far"`), 1)
+}
+
 // streamRequest is a call for a stream with the given pace.
 func streamRequest(key string, pace time.Duration) []byte {
 	return post(key, chatBody(1<<10, fmt.Sprintf("%s%d;", paceMark, pace.Milliseconds()), `,"stream":true`))

@@ -25,8 +25,10 @@ const limenConf = `listen: %s
 data: %s
 providers:
   lab: { base_url: http://%s/v1, api_key: secret, speaks: [openai-chat, openai-responses] }
+  other: { base_url: http://%s/v1, api_key: secret, speaks: [anthropic] }
 models:
   fast: { targets: [lab/small] }
+  far: { targets: [other/small] }
 `
 
 // newLimen builds the binary as it is released, unless there is one at path, and
@@ -50,7 +52,7 @@ func newLimen(ctx context.Context, path, dir, addr, upstream string) (*limen, er
 	if err := os.Mkdir(l.data, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(l.config, fmt.Appendf(nil, limenConf, addr, l.data, upstream), 0o600); err != nil {
+	if err := os.WriteFile(l.config, fmt.Appendf(nil, limenConf, addr, l.data, upstream, upstream), 0o600); err != nil {
 		return nil, err
 	}
 	return l, l.createKey(ctx)

@@ -90,6 +90,7 @@ func sections() []section {
 		{"start", "Start and size", measureStart},
 		{"calls", "CPU per call", measureCalls},
 		{"streams", "CPU per streamed piece", measureStreams},
+		{"translation", "Translation, Chat Completions to Messages", measureTranslation},
 		{"latency", "Latency added at 1,000 calls a second", measureLatency},
 		{"memory", "Memory", measureMemory},
 	}

@@ -91,6 +91,54 @@ func measureStreams(ctx context.Context, l *lab) (rows []row, err error) {
 	return []row{r}, err
 }
 
+// The two columns of translation: both are Limen's own.
+const (
+	translated = "translated"
+	passed     = "passed"
+)
+
+// measureTranslation compares calls whose upstream speaks another dialect with calls
+// that pass, both through one process of Limen.
+func measureTranslation(ctx context.Context, l *lab) (rows []row, err error) {
+	own, err := l.proxies[0].run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, own.process.stop()) }()
+	for _, c := range []struct {
+		what       string
+		request    []byte
+		n, workers int
+		per        float64
+		target     float64
+	}{
+		{"call, body of 1 KB", chatRequest(own.key, 1<<10), 4000, 16, 1, 2.5},
+		{"call, body of 100 KB", chatRequest(own.key, 100<<10), 1000, 16, 1, 3},
+		{"streamed piece", streamRequest(own.key, defaultPace), 100, 100, pieces, 2},
+	} {
+		r := newRow(c.what, "µs", atMostRatio(c.target))
+		r.own, r.base = translated, passed
+		n := c.n
+		if c.per == 1 {
+			n = l.plan.scaled(n)
+		}
+		for round := -1; round < l.plan.rounds(); round++ {
+			for _, way := range []struct {
+				name    string
+				request []byte
+			}{{passed, c.request}, {translated, farther(c.request)}} {
+				used, err := cpuDuring(own, func() error { return closedLoop(ctx, own.proxy, way.request, n, c.workers) })
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", way.name, err)
+				}
+				r.note(round, way.name, float64(used.Nanoseconds())/1000/(float64(n)*c.per))
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
 // closedLoop makes n calls over as many connections as are concurrent, each with the
 // next call as soon as it has the answer to the last. Streams must be whole.
 func closedLoop(ctx context.Context, p *proxy, request []byte, n, concurrent int) error {

@@ -14,12 +14,15 @@ import (
 	"time"
 )
 
-// row is one measurement of every proxy, and what Limen is to reach.
+// row is one measurement in every column, and what the first of two of them is to
+// reach: Limen beside ReverseProxy, unless it says otherwise.
 type row struct {
+	own    string // the column that is judged
+	base   string // the one that it is compared with
 	what   string
 	unit   string
 	target target
-	values map[string][]float64 // by proxy, one a round
+	values map[string][]float64 // by column, one a round
 }
 
 // target is an upper bound of Limen's figure, or of its ratio to ReverseProxy's.
@@ -32,7 +35,7 @@ func atMost(bound float64) target      { return target{bound: bound} }
 func atMostRatio(bound float64) target { return target{bound: bound, ratio: true} }
 
 func newRow(what, unit string, t target) row {
-	return row{what: what, unit: unit, target: t, values: map[string][]float64{}}
+	return row{own: nameLimen, base: nameRP, what: what, unit: unit, target: t, values: map[string][]float64{}}
 }
 
 // note keeps a figure, unless its round is only to warm up, and shows it.
@@ -44,10 +47,10 @@ func (r row) note(round int, name string, v float64) {
 	fmt.Printf("  %-42s round %d  %-13s %10.2f %s\n", r.what, round+1, name, v, r.unit)
 }
 
-// ratio is the median of each round's ratio of a proxy to ReverseProxy. A round in
-// which ReverseProxy cost nothing, as latency lost in noise may, has none.
-func (r row) ratio(name string) (ratio float64, ok bool) {
-	own, base := r.values[name], r.values[nameRP]
+// ratio is the median of each round's ratio of the one column to the other. A round
+// in which the other cost nothing, as latency lost in noise may, has none.
+func (r row) ratio() (ratio float64, ok bool) {
+	own, base := r.values[r.own], r.values[r.base]
 	if len(own) == 0 || len(own) != len(base) {
 		return 0, false
 	}
@@ -63,10 +66,10 @@ func (r row) ratio(name string) (ratio float64, ok bool) {
 // met says whether Limen reaches the target.
 func (r row) met() bool {
 	if r.target.ratio {
-		ratio, ok := r.ratio(nameLimen)
+		ratio, ok := r.ratio()
 		return ok && ratio <= r.target.bound
 	}
-	return median(r.values[nameLimen]) <= r.target.bound
+	return median(r.values[r.own]) <= r.target.bound
 }
 
 // median of an empty list is NaN.
@@ -123,35 +126,39 @@ func newReport(ctx context.Context, l *lab) *report {
 }
 
 func (r *report) add(title string, rows []row) {
+	names := r.names
+	if rows[0].own != nameLimen {
+		names = []string{rows[0].own, rows[0].base}
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n| |", title)
-	for _, n := range r.names {
+	for _, n := range names {
 		fmt.Fprintf(&b, " %s |", n)
 	}
-	b.WriteString(" Limen / ReverseProxy | target | |\n|---|" + strings.Repeat("---:|", len(r.names)) + "---:|---|---|\n")
+	fmt.Fprintf(&b, " %s / %s | target | |\n|---|%s---:|---|---|\n", rows[0].own, rows[0].base, strings.Repeat("---:|", len(names)))
 	for _, row := range rows {
-		r.line(&b, row)
+		r.line(&b, names, row)
 	}
 	r.sections = append(r.sections, b.String())
 }
 
-func (r *report) line(b *strings.Builder, row row) {
+func (r *report) line(b *strings.Builder, names []string, row row) {
 	fmt.Fprintf(b, "| %s |", row.what)
-	for _, n := range r.names {
+	for _, n := range names {
 		if len(row.values[n]) == 0 {
 			b.WriteString(" – |")
 			continue
 		}
 		fmt.Fprintf(b, " %.4g %s |", median(row.values[n]), row.unit)
 	}
-	if ratio, ok := row.ratio(nameLimen); ok {
+	if ratio, ok := row.ratio(); ok {
 		fmt.Fprintf(b, " %.2f |", ratio)
 	} else {
 		b.WriteString(" – |")
 	}
 	unit, verdict := row.unit, "met"
 	if row.target.ratio {
-		unit = "of ReverseProxy"
+		unit = "of " + row.base
 	}
 	if !row.met() {
 		verdict = "**missed**"

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -33,8 +34,12 @@ const chunkHead = `{"id":"chatcmpl-7f3a9c2e41d84b6f","object":"chat.completion.c
 
 // script is all that the upstream ever says, as bytes on the wire.
 type script struct {
-	models, answer, head, piece, end []byte
+	models         []byte
+	chat, messages wire
 }
+
+// wire is what it says in one dialect.
+type wire struct{ answer, head, piece, end []byte }
 
 func newScript() script {
 	whole := func(body string) []byte {
@@ -44,15 +49,31 @@ func newScript() script {
 		data := "data: " + chunkHead + members + "}\n\n"
 		return fmt.Appendf(nil, "%x\r\n%s\r\n", len(data), data)
 	}
-	s := script{models: whole(models), answer: whole(completion)}
-	s.head = append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"),
+	const streaming = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
+	chat := wire{answer: whole(completion)}
+	chat.head = append([]byte(streaming),
 		frame(`"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}],"usage":null`)...)
-	s.piece = frame(`"choices":[{"index":0,"delta":{"content":" threshold"},"logprobs":null,"finish_reason":null}],"usage":null`)
-	s.end = append(frame(`"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}],"usage":null`),
+	chat.piece = frame(`"choices":[{"index":0,"delta":{"content":" threshold"},"logprobs":null,"finish_reason":null}],"usage":null`)
+	chat.end = append(frame(`"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}],"usage":null`),
 		frame(`"choices":[],"usage":{"prompt_tokens":211,"completion_tokens":200,"total_tokens":411}`)...)
-	s.end = append(s.end, "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"...)
-	return s
+	chat.end = append(chat.end, "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"...)
+	event := func(kind, members string) []byte {
+		text := fmt.Sprintf("event: %s\ndata: {\"type\":\"%s\"%s}\n\n", kind, kind, members)
+		return fmt.Appendf(nil, "%x\r\n%s\r\n", len(text), text)
+	}
+	messages := wire{answer: whole(message)}
+	messages.head = slices.Concat([]byte(streaming),
+		event("message_start", `,"message":{"id":"msg_01XFDUDYJgAACzvnptvVoYEL","type":"message","role":"assistant","model":"small","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":211,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}}`),
+		event("content_block_start", `,"index":0,"content_block":{"type":"text","text":""}`))
+	messages.piece = event("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":" threshold"}`)
+	messages.end = slices.Concat(event("content_block_stop", `,"index":0`),
+		event("message_delta", `,"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":200}`),
+		event("message_stop", ""), []byte("0\r\n\r\n"))
+	return script{models: whole(models), chat: chat, messages: messages}
 }
+
+// message is completion in the dialect of Messages.
+const message = `{"id":"msg_01XFDUDYJgAACzvnptvVoYEL","type":"message","role":"assistant","model":"small","content":[{"type":"text","text":"A threshold is the strip of stone or wood that one steps over to enter a house. It belongs to neither room, which is why so many customs attend to it."}],"stop_reason":"end_turn","stop_sequence":null,"stop_details":null,"usage":{"input_tokens":211,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":37}}`
 
 // serveUpstream runs until standard input ends, which is when the bench is gone.
 func serveUpstream(addr string) error {
@@ -80,7 +101,7 @@ func (s script) serve(c net.Conn) {
 	defer c.Close()
 	r := bufio.NewReaderSize(c, 16<<10)
 	for {
-		get, length, err := readHead(r)
+		get, messages, length, err := readHead(r)
 		if err != nil {
 			return
 		}
@@ -95,13 +116,17 @@ func (s script) serve(c net.Conn) {
 		if _, err := r.Discard(length); err != nil {
 			return
 		}
+		said := &s.chat
+		if messages {
+			said = &s.messages
+		}
 		switch {
 		case get:
 			_, err = c.Write(s.models)
 		case stream:
-			err = s.stream(c, pace)
+			err = said.stream(c, pace)
 		default:
-			_, err = c.Write(s.answer)
+			_, err = c.Write(said.answer)
 		}
 		if err != nil {
 			return
@@ -110,17 +135,17 @@ func (s script) serve(c net.Conn) {
 }
 
 // readHead reads a request up to its body.
-func readHead(r *bufio.Reader) (get bool, length int, err error) {
+func readHead(r *bufio.Reader) (get, messages bool, length int, err error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
-		return false, 0, err
+		return false, false, 0, err
 	}
-	get = bytes.HasPrefix(line, []byte("GET "))
+	get, messages = bytes.HasPrefix(line, []byte("GET ")), bytes.Contains(line, []byte("/messages "))
 	length, chunked, err := readFields(r)
 	if chunked {
-		return false, 0, fmt.Errorf("a chunked request")
+		return false, false, 0, fmt.Errorf("a chunked request")
 	}
-	return get, max(length, 0), err
+	return get, messages, max(length, 0), err
 }
 
 // wanted says whether a body asks for a stream, and at which pace.
@@ -136,7 +161,7 @@ func wanted(body []byte) (pace time.Duration, stream bool) {
 }
 
 // stream keeps to the clock: a late piece does not delay the ones after it.
-func (s script) stream(w io.Writer, pace time.Duration) error {
+func (s *wire) stream(w io.Writer, pace time.Duration) error {
 	start := time.Now()
 	if _, err := w.Write(s.head); err != nil {
 		return err
