@@ -114,8 +114,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 	api := a.adminAPI()
 	a.gateway = gateway.New(gateway.Parts{
 		Keys: a.data.Keys, Admin: a.data.Admin, Models: a.catalog, Ledger: a.data.Ledger, Health: a, Log: a.log,
-		Calls:    telemetry.NewCallLog(logs, format, &a.level),
-		Doors:    []gateway.Door{openaichat.Dialect{}, openairesponses.Dialect{}, anthropic.Dialect{}},
+		Calls: telemetry.NewCallLog(logs, format, &a.level),
+		Doors: []gateway.Door{openaichat.Dialect{}, openairesponses.Dialect{}, anthropic.Dialect{}},
 		Outbound: map[dialect.Name]dialect.Outbound{
 			dialect.OpenAIChat: openaichat.Upstream{}, dialect.OpenAIResponses: openairesponses.Upstream{},
 			dialect.Anthropic: anthropic.Upstream{}, dialect.Gemini: gemini.Upstream{}, dialect.Bedrock: bedrock.Upstream{},
