@@ -471,6 +471,7 @@ var faultCases = []struct {
 	// The events of a stream.
 	{"error-first", split("answer", "502 upstream_error, estimated")},
 	{"error-mid", brokenStream},
+	{"error-late", brokenStream},
 	{"error-mid-nested", brokenStream},
 	{"failed-mid", brokenStream},
 	{"no-done", fine},

@@ -24,7 +24,8 @@ import (
 // TestStories runs testdata/*.txtar: each is a page that a user could read.
 // Beside limen itself they have these commands:
 //
-//	upstream NAME [MODEL…]   starts a vendor; $NAME is its base URL, its key is $UPSTREAM_KEY
+//	upstream NAME [MODEL…]   starts a vendor; $NAME is its base URL, $NAME_ROOT that without /v1,
+//	                         its key is $UPSTREAM_KEY
 //	upstream -stop NAME      ends it; started again it has the same address
 //	asked NAME               prints the last call that reached it: headers, body
 //	gateway [ARG…]           starts 'limen serve ARG…' on a free port and waits until it is
@@ -115,6 +116,7 @@ func (s *story) upstream(ts *testscript.TestScript, args []string) error {
 	u := upstream.New(upstream.WithListener(l), upstream.WithKey(canary), upstream.WithModels(args[1:]...))
 	s.upstreams[name], s.addresses[name] = u, u.Host()
 	ts.Setenv(name, u.URL())
+	ts.Setenv(name+"_ROOT", "http://"+u.Host())
 	return nil
 }
 
@@ -183,7 +185,11 @@ func (s *story) serve(ts *testscript.TestScript, args []string) error {
 	}
 	g.cmd = exec.Command(path, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	g.cmd.Dir = ts.MkAbs(".")
-	for _, name := range slices.Concat(variables, slices.Collect(maps.Keys(s.addresses))) {
+	names := slices.Clone(variables)
+	for name := range s.addresses {
+		names = append(names, name, name+"_ROOT")
+	}
+	for _, name := range names {
 		if value := ts.Getenv(name); value != "" {
 			g.cmd.Env = append(g.cmd.Env, name+"="+value)
 		}

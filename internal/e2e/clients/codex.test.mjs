@@ -44,15 +44,22 @@ describe('codex', { skip: skipCLIs }, () => {
     assert.equal((await house.upstream.requests()).length, 1);
   });
 
-  test('a tool call', async () => {
-    const turn = await run('fast', 'call exec_command {"cmd":"echo limen-e2e"}');
-    done(turn);
-    const [command] = items(turn, 'command_execution');
-    assert.equal(command?.exit_code, 0, turn.stdout);
-    assert.equal(command.aggregated_output.trim(), 'limen-e2e');
-    assert.match(items(turn, 'agent_message').at(-1).text, /^The tool said: /);
-    assert.equal((await house.upstream.requests()).length, 2);
-  });
+  for (const [model, path] of [
+    ['fast', '/v1/responses'], ['to-chat', '/v1/chat/completions'], ['to-anthropic', '/v1/messages'],
+    ['to-gemini', '/v1beta/models/gemini-3.5-flash:streamGenerateContent'],
+  ]) {
+    test(`a tool call by way of ${path}`, async () => {
+      const turn = await run(model, 'call exec_command {"cmd":"echo limen-e2e"}');
+      const requests = await house.upstream.requests();
+      assert.deepEqual(requests.map((r) => r.refused).filter(Boolean), []);
+      done(turn);
+      const [command] = items(turn, 'command_execution');
+      assert.equal(command?.exit_code, 0, turn.stdout);
+      assert.equal(command.aggregated_output.trim(), 'limen-e2e');
+      assert.match(items(turn, 'agent_message').at(-1).text, /^The tool said: /);
+      assert.deepEqual(requests.map((r) => r.path), [path, path]);
+    });
+  }
 
   test('a stream cut once is asked for again', async () => {
     const [turn] = await Promise.all([run('plain', 'Say hello.'), cutOnce(house)]);

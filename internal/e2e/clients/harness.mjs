@@ -14,6 +14,17 @@ import { promisify } from 'node:util';
 
 const secret = 'upstream-secret';
 
+// upstreams are how the fake upstream is spoken to, one dialect each: by the model to-NAME
+// clients reach it. A model's name tells the gateway what it can do.
+export const upstreams = {
+  chat: { speaks: 'openai-chat', below: '/v1', model: 'small' },
+  responses: { speaks: 'openai-responses', below: '/v1', model: 'small' },
+  anthropic: { speaks: 'anthropic', below: '/v1', model: 'claude-opus-4-8' },
+  gemini: { speaks: 'gemini', below: '/v1beta', model: 'gemini-3.5-flash' },
+  bedrock: { speaks: 'bedrock', below: '', model: 'anthropic.claude-opus-4-8' },
+};
+const each = (line) => Object.entries(upstreams).map(([name, u]) => line(name, u)).join('\n  ');
+
 const config = (data, upstream, mute) => `
 listen: 127.0.0.1:0
 data: ${data}
@@ -21,9 +32,11 @@ log: { level: info, format: json }
 providers:
   lab: { base_url: "${upstream}", api_key: ${secret}, speaks: [openai-chat, openai-responses] }
   mute: { base_url: "${mute}", api_key: ${secret}, speaks: [openai-chat, openai-responses] }
+  ${each((name, u) => `up-${name}: { base_url: "${new URL(upstream).origin}${u.below}", api_key: ${secret}, speaks: [${u.speaks}], models: ["${u.model}"] }`)}
 models:
   fast: { targets: [lab/small] }
   plain: { targets: [mute/small] }
+  ${each((name, u) => `to-${name}: { targets: ["up-${name}/${u.model}"] }`)}
 `;
 
 // openHouse starts everything; close ends what it started and nothing else.
@@ -37,7 +50,7 @@ export async function openHouse() {
     await rm(dir, { recursive: true, force: true, maxRetries: 5 });
   };
   try {
-    const upstreamURL = await start(children, binary('FAKEUPSTREAM_BIN'), ['-key', secret], 'stdout', /^listening (\S+)/);
+    const upstreamURL = await start(children, binary('FAKEUPSTREAM_BIN'), ['-key', secret, '-models', Object.values(upstreams).map((u) => u.model).join()], 'stdout', /^listening (\S+)/);
     mute = await withoutTools(upstreamURL);
     const file = path.join(dir, 'limen.yaml');
     await writeFile(file, config(path.join(dir, 'data'), upstreamURL, mute.url));
@@ -47,6 +60,7 @@ export async function openHouse() {
     const { key, id: keyID } = await ask('keys', 'create', 'clients');
     return {
       dir, baseURL, key, keyID, close,
+      root: new URL(baseURL).origin, // where Messages clients start from
       upstream: upstreamControl(new URL(upstreamURL).origin + '/_control/'),
       calls: async () => (await ask('usage', '--calls', '100')).calls,
     };

@@ -34,10 +34,13 @@ type frame struct {
 	event    string // the event line, which Chat has not
 	data     any    // json.RawMessage is written as it is, even if it is no JSON
 	terminal bool   // the correct end of the stream
+	finish   bool   // tells why the answer ends; Chat's is known by its content
+	failed   bool   // is an exception of Bedrock's event stream
 }
 
 // framing is how frames become bytes. The zero value is how vendors do it.
 type framing struct {
+	binary    bool   // Amazon's event stream in place of server-sent events
 	newline   string // "\n" if empty
 	noSpace   bool   // "data:{" in place of "data: {"
 	bom       bool   // U+FEFF before the first byte
@@ -49,22 +52,24 @@ type framing struct {
 // correct is the answer as the vendor would give it.
 func (x *exchange) correct() *answer {
 	if x.prompt.stream {
-		return &answer{frames: x.door.stream(x.entry.ID, x.reply, x.usage)}
+		return &answer{frames: x.door.stream(x.entry.ID, x.reply, x.usage), framing: framing{binary: x.vendor == bedrock}}
 	}
 	return &answer{body: x.door.whole(x.entry.ID, x.reply, x.usage)}
 }
 
 // fail answers with an error.
 func (x *exchange) fail(status int, e apiError) {
-	x.send(&answer{status: status, body: errorBody{e}})
+	x.send(x.vendor.failure(x, status, e))
 }
 
 // send writes an answer, frame by frame, until its end or the client's.
 func (x *exchange) send(a *answer) {
 	chunks := a.encode()
 	h := x.w.Header()
-	h.Set("X-Request-Id", "req_"+strconv.Itoa(x.entry.ID))
-	if a.body != nil {
+	h.Set(x.vendor.requestID, "req_"+strconv.Itoa(x.entry.ID))
+	if a.framing.binary && a.body == nil {
+		h.Set("Content-Type", "application/vnd.amazon.eventstream")
+	} else if a.body != nil {
 		h.Set("Content-Type", "application/json")
 		if a.end == nil {
 			h.Set("Content-Length", strconv.Itoa(length(chunks)))
@@ -134,6 +139,9 @@ func (a *answer) encode() []chunk {
 }
 
 func (f framing) encode(fr frame, first, last bool) []byte {
+	if f.binary {
+		return eventMessage(fr)
+	}
 	var b bytes.Buffer
 	line := func(field, value string) {
 		b.WriteString(field)

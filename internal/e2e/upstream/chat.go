@@ -3,6 +3,7 @@ package upstream
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 )
 
@@ -14,6 +15,14 @@ type chatRequest struct {
 	N             int             `json:"n"`
 	Tools         []chatTool      `json:"tools"`
 	ToolChoice    json.RawMessage `json:"tool_choice"`
+
+	ReasoningEffort string `json:"reasoning_effort"`
+	ResponseFormat  struct {
+		Type       string `json:"type"`
+		JSONSchema struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+	} `json:"response_format"`
 }
 
 type chatMessage struct {
@@ -32,20 +41,24 @@ type chatTool struct {
 	} `json:"function"`
 }
 
-func parseChat(body []byte) (door, error) {
+func parseChat(_ *http.Request, body []byte) (door, error) {
 	var r chatRequest
 	err := json.Unmarshal(body, &r)
 	return &r, err
 }
 
 func (r *chatRequest) prompt() prompt {
-	p := prompt{model: r.Model, stream: r.Stream, choices: min(max(r.N, 1), 128)}
+	p := prompt{
+		model: r.Model, stream: r.Stream, choices: min(max(r.N, 1), 128),
+		schema: r.ResponseFormat.JSONSchema.Schema,
+		think:  r.ReasoningEffort != "" && r.ReasoningEffort != "none",
+	}
 	for _, m := range slices.Backward(r.Messages) {
 		if m.Role == "tool" && p.result == nil {
 			p.result = new(text(m.Content))
 		}
 		if m.Role == "user" {
-			p.user = text(m.Content)
+			p.user, p.image = text(m.Content), dataImage(m.Content)
 			break
 		}
 	}
@@ -81,6 +94,9 @@ type chatAnswer struct {
 	Refusal     *string    `json:"refusal"`
 	Annotations []struct{} `json:"annotations"`
 	ToolCalls   []chatCall `json:"tool_calls,omitempty"`
+
+	// As compatible servers have it: OpenAI's does not tell.
+	ReasoningContent string `json:"reasoning_content,omitempty"`
 }
 
 // chatCall is a tool call: the whole of it in a message, a fragment in a delta, where
@@ -107,7 +123,7 @@ func (r *chatRequest) whole(id int, said reply, u usage) any {
 		Model: r.Model, Usage: chatUsage(u), Tier: "default",
 	}
 	for n := range r.prompt().choices {
-		m := chatAnswer{Role: "assistant", Annotations: []struct{}{}}
+		m := chatAnswer{Role: "assistant", Annotations: []struct{}{}, ReasoningContent: said.thought}
 		if said.text != "" {
 			m.Content = &said.text
 		}
@@ -128,9 +144,9 @@ func finish(r reply) string {
 
 func chatUsage(u usage) json.RawMessage {
 	return fmt.Appendf(nil, `{"prompt_tokens":%s,"completion_tokens":%s,"total_tokens":%s,`+
-		`"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},`+
-		`"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`,
-		u.input, u.output, u.total)
+		`"prompt_tokens_details":{"cached_tokens":%s,"audio_tokens":0},`+
+		`"completion_tokens_details":{"reasoning_tokens":%s,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`,
+		u.input, u.output, u.total, u.read, u.thought)
 }
 
 type chatChunk struct {
@@ -157,6 +173,8 @@ type chatDelta struct {
 	Content   json.RawMessage `json:"content,omitempty"`
 	Refusal   json.RawMessage `json:"refusal,omitempty"`
 	ToolCalls []chatCall      `json:"tool_calls,omitempty"`
+
+	ReasoningContent string `json:"reasoning_content,omitempty"`
 }
 
 // null is JSON's.
@@ -193,13 +211,13 @@ func (r *chatRequest) stream(id int, said reply, u usage) []frame {
 // deltas are the steps of one choice, the finish not among them.
 func deltas(id, choice int, said reply) []chatDelta {
 	if len(said.calls) == 0 {
-		list := []chatDelta{{Role: "assistant", Content: json.RawMessage(`""`), Refusal: null}}
+		list := append([]chatDelta{{Role: "assistant", Content: json.RawMessage(`""`), Refusal: null}}, thoughts(said)...)
 		for _, piece := range pieces(said.text) {
 			list = append(list, chatDelta{Content: quoted(piece)})
 		}
 		return list
 	}
-	list := []chatDelta{{Role: "assistant", Content: null, Refusal: null}}
+	list := append([]chatDelta{{Role: "assistant", Content: null, Refusal: null}}, thoughts(said)...)
 	for i, c := range said.calls {
 		head := chatToolCall(id, choice, i, c)
 		head.Index = &i
@@ -210,6 +228,16 @@ func deltas(id, choice int, said reply) []chatDelta {
 			tail.Function.Arguments = half
 			list = append(list, chatDelta{ToolCalls: []chatCall{tail}})
 		}
+	}
+	return list
+}
+
+func thoughts(said reply) (list []chatDelta) {
+	if said.thought == "" {
+		return nil
+	}
+	for _, piece := range pieces(said.thought) {
+		list = append(list, chatDelta{ReasoningContent: piece})
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -162,7 +163,13 @@ func statusFaults() []Fault {
 			Name: s.name,
 			Doc:  strings.TrimSpace(fmt.Sprintf("%d %s %s; the text tells the key and this server's URL", s.status, s.kind, s.code)),
 			take: func(x *exchange) {
-				x.send(&answer{status: s.status, header: s.header, body: errorBody{x.leaky(s.message, s.kind, s.code)}})
+				message := s.message
+				if s.name == "context" {
+					message = x.vendor.tooLong
+				}
+				a := x.vendor.failure(x, s.status, x.leaky(message, s.kind, s.code))
+				maps.Copy(a.header, s.header)
+				x.send(a)
 			},
 		})
 	}
@@ -215,6 +222,10 @@ var answerFaults = []Fault{
 var streamFaults = []Fault{
 	{Name: "error-first", Doc: "an error in place of the first frame", bend: func(x *exchange, a *answer) { x.failAt(a, 0, flat) }},
 	{Name: "error-mid", Doc: "an error after N frames (3)", bend: func(x *exchange, a *answer) { x.failAt(a, x.number(3), flat) }},
+	{Name: "error-late", Doc: "error-mid, 300 ms after what came before it", bend: func(x *exchange, a *answer) {
+		a.pause, a.pauseAt = 300*time.Millisecond, x.number(3)
+		x.failAt(a, x.number(3), flat)
+	}},
 	{Name: "error-mid-nested", Doc: "error-mid; a Responses error event as in Open Responses", bend: func(x *exchange, a *answer) { x.failAt(a, x.number(3), nested) }},
 	{Name: "failed-mid", Doc: "error-mid; of Responses, response.failed alone", bend: func(x *exchange, a *answer) { x.failAt(a, x.number(3), failedOnly) }},
 	{Name: "no-done", Doc: "finish and usage, but no [DONE]", bend: func(_ *exchange, a *answer) {
@@ -296,7 +307,7 @@ var usageFaults = []Fault{
 		if lie == "" {
 			lie = "-1"
 		}
-		x.usage = usage{lie, lie, lie}
+		x.usage = lyingUsage(lie)
 		*a = *x.correct()
 	}},
 }
@@ -358,6 +369,9 @@ func choices(a *answer) iter.Seq[*chunkChoice] {
 }
 
 func finishes(f frame) bool {
+	if f.finish {
+		return true
+	}
 	c, ok := f.data.(*chatChunk)
 	return ok && len(c.Choices) > 0 && c.Choices[0].FinishReason != nil
 }
@@ -373,8 +387,26 @@ func dropUsage(a *answer) {
 		b.Usage = nil
 	case *response:
 		b.Usage = nil
+	case *anthropicAnswer:
+		b.Usage = nil
+	case *geminiAnswer:
+		b.UsageMetadata = nil
+	case *bedrockAnswer:
+		b.Usage = nil
 	}
 	a.drop(reportsUsage)
+	for e := range each[*anthropicEvent](a) {
+		e.Usage = nil
+		if e.Message != nil {
+			e.Message.Usage = nil
+		}
+	}
+	for c := range each[*geminiAnswer](a) {
+		c.UsageMetadata = nil
+	}
+	for e := range each[*bedrockEvent](a) {
+		e.Usage = nil
+	}
 	for e := range each[*event](a) {
 		if e.Response != nil {
 			e.Response.Usage = nil
@@ -490,5 +522,5 @@ func (x *exchange) answerEarly() {
 	x.w.Header().Set("Connection", "close")
 	r := &chatRequest{Model: "small"}
 	said := reply{text: "Hello from small."}
-	x.send(&answer{body: r.whole(x.entry.ID, said, count(nil, said))})
+	x.send(&answer{body: r.whole(x.entry.ID, said, count(nil, prompt{}, said))})
 }

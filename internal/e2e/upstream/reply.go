@@ -17,12 +17,17 @@ type prompt struct {
 	result  *string  // the tool's result, if one came after that message
 	tools   []string // names of the function tools that may be called
 	choices int      // how many answers, at least 1
+
+	image  string          // media type of an image in the last user message
+	schema json.RawMessage // of the answer
+	think  bool            // thinking was asked for
 }
 
 // reply is what the model says: text, or calls.
 type reply struct {
-	text  string
-	calls []toolCall
+	thought string
+	text    string
+	calls   []toolCall
 }
 
 type toolCall struct {
@@ -34,8 +39,22 @@ type toolCall struct {
 var command = regexp.MustCompile(`\bcall(2?)\s+([A-Za-z0-9_-]+)\s*`)
 
 func say(p prompt) reply {
+	r := sayAloud(p)
+	if p.think {
+		r.thought = "Let me think."
+	}
+	if len(p.schema) > 0 && len(r.calls) == 0 {
+		r.text = string(least(p.schema))
+	}
+	return r
+}
+
+func sayAloud(p prompt) reply {
 	if p.result != nil {
 		return reply{text: "The tool said: " + firstRunes(*p.result, 80)}
+	}
+	if len(p.tools) == 0 && p.image != "" {
+		return reply{text: "Hello from " + p.model + ". I see an image of " + p.image + "."}
 	}
 	if len(p.tools) == 0 {
 		return reply{text: "Hello from " + p.model + "."}
@@ -86,17 +105,37 @@ func firstRunes(s string, n int) string {
 // pieces cuts text for deltas: after each space.
 func pieces(text string) []string { return strings.SplitAfter(text, " ") }
 
-// usage holds JSON literals, so that a fault can lie as no Go integer could.
-type usage struct{ input, output, total string }
+// usage holds JSON literals, so that a fault can lie as no Go integer could. Input is
+// made of fresh, read and written; output is made of spoken and thought.
+type usage struct {
+	input, output, total string
+	fresh, read, written string // from and into the cache
+	spoken, thought      string
+}
 
 // count is a vendor's tokeniser, near enough: four bytes of the request are a token,
 // and so is each piece of the answer.
-func count(body []byte, r reply) usage {
-	in, out := len(body)/4+1, len(r.calls)*8
+func count(body []byte, p prompt, r reply) usage {
+	in, spoken, thought := len(body)/4+1, len(r.calls)*8, 0
 	if r.text != "" {
-		out += len(pieces(r.text))
+		spoken += len(pieces(r.text))
 	}
-	return usage{strconv.Itoa(in), strconv.Itoa(out), strconv.Itoa(in + out)}
+	if r.thought != "" {
+		thought = len(pieces(r.thought))
+	}
+	read, written := 0, 0
+	if strings.Contains(p.user, "cached") {
+		read, written = in/4, in/8
+	}
+	return usage{
+		input: strconv.Itoa(in), output: strconv.Itoa(spoken + thought), total: strconv.Itoa(in + spoken + thought),
+		fresh: strconv.Itoa(in - read - written), read: strconv.Itoa(read), written: strconv.Itoa(written),
+		spoken: strconv.Itoa(spoken), thought: strconv.Itoa(thought),
+	}
+}
+
+func lyingUsage(lie string) usage {
+	return usage{lie, lie, lie, lie, lie, lie, lie, lie}
 }
 
 // text is the text of a message's content: a string, or parts that have a text.
@@ -114,6 +153,29 @@ func text(content json.RawMessage) string {
 		b.WriteString(p.Text)
 	}
 	return b.String()
+}
+
+// dataImage is the media type of an image among the parts of OpenAI's two dialects.
+func dataImage(content json.RawMessage) string {
+	var parts []struct {
+		Type     string
+		ImageURL json.RawMessage `json:"image_url"`
+	}
+	if json.Unmarshal(content, &parts) != nil {
+		return ""
+	}
+	for _, p := range parts {
+		var address string
+		var object struct{ URL string }
+		if json.Unmarshal(p.ImageURL, &address) != nil && json.Unmarshal(p.ImageURL, &object) == nil {
+			address = object.URL
+		}
+		if rest, ok := strings.CutPrefix(address, "data:"); ok {
+			kind, _, _ := strings.Cut(rest, ";")
+			return kind
+		}
+	}
+	return ""
 }
 
 // is says whether a raw JSON value is the string s.

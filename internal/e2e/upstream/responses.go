@@ -3,6 +3,7 @@ package upstream
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -12,6 +13,17 @@ type responsesRequest struct {
 	Input  json.RawMessage `json:"input"`
 	Stream bool            `json:"stream"`
 	Tools  []responsesTool `json:"tools"`
+
+	Include   []string `json:"include"`
+	Reasoning struct {
+		Effort  string `json:"effort"`
+		Summary string `json:"summary"`
+	} `json:"reasoning"`
+	Text struct {
+		Format struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"format"`
+	} `json:"text"`
 
 	// Echoed in the Response object.
 	Instructions       json.RawMessage `json:"instructions"`
@@ -60,16 +72,39 @@ func (t responsesTool) MarshalJSON() ([]byte, error) {
 	return json.Marshal(echo)
 }
 
-func parseResponses(body []byte) (door, error) {
+func parseResponses(_ *http.Request, body []byte) (door, error) {
 	var r responsesRequest
-	err := json.Unmarshal(body, &r)
-	return &r, err
+	if err := json.Unmarshal(body, &r); err != nil {
+		return &r, err
+	}
+	return &r, r.checkState()
+}
+
+// checkState refuses encrypted reasoning that is not what this server made.
+func (r *responsesRequest) checkState() error {
+	var items []struct {
+		EncryptedContent *string `json:"encrypted_content"`
+	}
+	if json.Unmarshal(r.Input, &items) != nil {
+		return nil
+	}
+	for _, i := range items {
+		if e := i.EncryptedContent; e != nil && *e != signature("item") {
+			return refusedf("The encrypted content %s... could not be verified. Reason: Encrypted content could not be decrypted or parsed.", firstRunes(*e, 4))
+		}
+	}
+	return nil
+}
+
+// thinks says whether the reasoning shall be told of.
+func (r *responsesRequest) thinks() bool {
+	return (r.Reasoning.Effort != "" && r.Reasoning.Effort != "none") || r.Reasoning.Summary != ""
 }
 
 func (r *responsesRequest) prompt() prompt {
-	p := prompt{model: r.Model, stream: r.Stream, choices: 1}
+	p := prompt{model: r.Model, stream: r.Stream, choices: 1, think: r.thinks(), schema: r.Text.Format.Schema}
 	if json.Unmarshal(r.Input, &p.user) != nil {
-		p.user, p.result = lastTurn(r.Input)
+		p.user, p.image, p.result = lastTurn(r.Input)
 	}
 	for _, t := range r.Tools {
 		if t.kind == "function" && !is(r.ToolChoice, "none") {
@@ -81,24 +116,24 @@ func (r *responsesRequest) prompt() prompt {
 
 // lastTurn is the last user message of the input items, and the result of a tool if
 // one came after it.
-func lastTurn(input json.RawMessage) (user string, result *string) {
+func lastTurn(input json.RawMessage) (user, image string, result *string) {
 	var items []struct {
 		Type, Role string
 		Content    json.RawMessage
 		Output     json.RawMessage
 	}
 	if json.Unmarshal(input, &items) != nil {
-		return "", nil
+		return "", "", nil
 	}
 	for _, i := range slices.Backward(items) {
 		if strings.HasSuffix(i.Type, "_call_output") && result == nil {
 			result = new(text(i.Output))
 		}
 		if i.Role == "user" {
-			return text(i.Content), result
+			return text(i.Content), dataImage(i.Content), result
 		}
 	}
-	return "", result
+	return "", "", result
 }
 
 // response is the Response object; every member is in every snapshot.
@@ -153,13 +188,17 @@ type item struct {
 	CallID    string  `json:"call_id,omitempty"`
 	Name      string  `json:"name,omitempty"`
 	Arguments *string `json:"arguments,omitempty"`
+
+	// Of reasoning.
+	Summary          []part `json:"summary,omitzero"`
+	EncryptedContent string `json:"encrypted_content,omitempty"`
 }
 
 type part struct {
 	Type        string     `json:"type"`
 	Text        string     `json:"text"`
-	Annotations []struct{} `json:"annotations"`
-	Logprobs    []struct{} `json:"logprobs"`
+	Annotations []struct{} `json:"annotations,omitzero"`
+	Logprobs    []struct{} `json:"logprobs,omitzero"`
 }
 
 func outputText(text string) part {
@@ -201,22 +240,36 @@ func (r *responsesRequest) completed(id int, said reply, u usage) response {
 	s := r.snapshot(id)
 	s.Status, s.CompletedAt = "completed", new(int64(epoch+1))
 	s.Usage = responsesUsage(u)
-	for i := range outputs(said) {
-		s.Output = append(s.Output, outputItem(id, i, said))
-	}
+	s.Output = r.outputs(id, said)
 	return s
 }
 
 func responsesUsage(u usage) json.RawMessage {
-	return fmt.Appendf(nil, `{"input_tokens":%s,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},`+
-		`"output_tokens":%s,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":%s}`,
-		u.input, u.output, u.total)
+	return fmt.Appendf(nil, `{"input_tokens":%s,"input_tokens_details":{"cached_tokens":%s,"cache_write_tokens":%s},`+
+		`"output_tokens":%s,"output_tokens_details":{"reasoning_tokens":%s},"total_tokens":%s}`,
+		u.input, u.read, u.written, u.output, u.thought, u.total)
 }
 
-// outputs is the number of output items: one message, or a call each.
-func outputs(said reply) int { return max(len(said.calls), 1) }
+// outputs are the output items in their final form: the reasoning, and one message or
+// the calls.
+func (r *responsesRequest) outputs(id int, said reply) (list []item) {
+	if said.thought != "" {
+		rs := item{ID: fmt.Sprintf("rs_%d", id), Type: "reasoning", Summary: []part{}}
+		if r.Reasoning.Summary != "" {
+			rs.Summary = append(rs.Summary, part{Type: "summary_text", Text: said.thought})
+		}
+		if slices.Contains(r.Include, "reasoning.encrypted_content") {
+			rs.EncryptedContent = signature("item")
+		}
+		list = append(list, rs)
+	}
+	for i := range max(len(said.calls), 1) {
+		list = append(list, outputItem(id, i, said))
+	}
+	return list
+}
 
-// outputItem is the i-th output item in its final form.
+// outputItem is the message, or the i-th call.
 func outputItem(id, i int, said reply) item {
 	if len(said.calls) == 0 {
 		return item{
@@ -245,6 +298,7 @@ type event struct {
 	Item           *item           `json:"item,omitempty"`
 	ItemID         string          `json:"item_id,omitempty"`
 	ContentIndex   *int            `json:"content_index,omitempty"`
+	SummaryIndex   *int            `json:"summary_index,omitempty"`
 	Part           *part           `json:"part,omitempty"`
 	Delta          *string         `json:"delta,omitempty"`
 	Text           *string         `json:"text,omitempty"`
@@ -264,11 +318,13 @@ func (r *responsesRequest) stream(id int, said reply, u usage) []frame {
 		eventFrame(event{Type: "response.created", Response: new(r.snapshot(id))}),
 		eventFrame(event{Type: "response.in_progress", Response: new(r.snapshot(id))}),
 	}
-	for i := range outputs(said) {
-		final := outputItem(id, i, said)
-		if final.Type == "message" {
+	for i, final := range r.outputs(id, said) {
+		switch final.Type {
+		case "message":
 			frames = append(frames, messageFrames(i, final)...)
-		} else {
+		case "reasoning":
+			frames = append(frames, reasoningFrames(i, final)...)
+		default:
 			frames = append(frames, callFrames(i, final)...)
 		}
 	}
@@ -304,6 +360,26 @@ func messageFrames(i int, final item) []frame {
 	emit(ended)
 	emit(event{Type: "response.output_item.done", OutputIndex: &i, Item: &final})
 	return frames
+}
+
+func reasoningFrames(i int, final item) []frame {
+	open := final
+	open.Summary, open.EncryptedContent = []part{}, ""
+	frames := []frame{eventFrame(event{Type: "response.output_item.added", OutputIndex: &i, Item: &open})}
+	for n, full := range final.Summary {
+		emit := func(kind string, fill func(*event)) {
+			e := event{Type: "response.reasoning_summary_" + kind, OutputIndex: &i, ItemID: final.ID, SummaryIndex: &n}
+			fill(&e)
+			frames = append(frames, eventFrame(e))
+		}
+		emit("part.added", func(e *event) { e.Part = &part{Type: full.Type} })
+		for _, piece := range pieces(full.Text) {
+			emit("text.delta", func(e *event) { e.Delta = &piece })
+		}
+		emit("text.done", func(e *event) { e.Text = &full.Text })
+		emit("part.done", func(e *event) { e.Part = &full })
+	}
+	return append(frames, eventFrame(event{Type: "response.output_item.done", OutputIndex: &i, Item: &final}))
 }
 
 func callFrames(i int, final item) []frame {

@@ -1,6 +1,7 @@
 // Package upstream is a model vendor to test against: it speaks Chat Completions
-// and Responses exactly as OpenAI does, and on request misbehaves in every way that
-// vendors have been seen to. It keeps a ledger of what reached it and what it sent,
+// and Responses as OpenAI does, Messages as Anthropic, generateContent as Gemini and
+// Converse as Bedrock, and on request misbehaves in every way that vendors have been
+// seen to. It keeps a ledger of what reached it and what it sent,
 // which is the truth that accounting is compared with.
 //
 // It knows nothing of the gateway: what it calls correct comes from the contract of
@@ -13,6 +14,19 @@
 // last user message names the tool and its arguments, "call2 NAME {json}" makes two
 // parallel calls of it. After a tool's result the answer quotes its first 80
 // characters.
+//
+// An image in the last user message is told by its media type: "Hello from MODEL. I
+// see an image of image/png." A JSON schema for the answer is answered by the least
+// value that fits it. Thinking that was asked for comes before the answer, with the
+// vendor's opaque state; if that comes back changed, the call is refused. "cached" in
+// the last user message makes a quarter of the input come from the cache and an
+// eighth go into it.
+//
+// # What it refuses
+//
+// Messages, generateContent and Converse are read strictly: an unknown member at any
+// level, an order of turns or blocks that the vendor does not take, calls without
+// results, and what else breaks its rules is a 400 in the vendor's words.
 //
 // # How it misbehaves
 //
@@ -111,8 +125,11 @@ func New(options ...Option) *Server {
 // Host is the address, "127.0.0.1:PORT".
 func (s *Server) Host() string { return s.listener.Addr().String() }
 
-// URL is the base URL of the API, "http://127.0.0.1:PORT/v1".
-func (s *Server) URL() string { return "http://" + s.Host() + "/v1" }
+// URL is the base URL of the API, "http://127.0.0.1:PORT/v1". Gemini's is below
+// /v1beta, Bedrock's at the root.
+func (s *Server) URL() string { return s.root() + "/v1" }
+
+func (s *Server) root() string { return "http://" + s.Host() }
 
 // Close ends every connection and returns when nothing runs any more.
 func (s *Server) Close() {
@@ -173,9 +190,21 @@ func (s *Server) countConn(_ net.Conn, state http.ConnState) {
 
 func (s *Server) handler() http.Handler {
 	api := http.NewServeMux()
-	api.HandleFunc("GET /v1/models", s.recorded(s.listModels))
-	api.HandleFunc("POST /v1/chat/completions", s.recorded(s.call(parseChat)))
-	api.HandleFunc("POST /v1/responses", s.recorded(s.call(parseResponses)))
+	handle := func(pattern string, v *vendor, serve func(*exchange)) {
+		api.HandleFunc(pattern, s.recorded(func(x *exchange) {
+			x.vendor = v
+			serve(x)
+		}))
+	}
+	handle("GET /v1/models", openAI, s.listModels)
+	handle("POST /v1/chat/completions", openAI, s.call(parseChat))
+	handle("POST /v1/responses", openAI, s.call(parseResponses))
+	handle("POST /v1/messages", anthropic, s.call(parseAnthropic))
+	handle("POST /v1/messages/count_tokens", anthropic, s.countTokens(parseAnthropicCount, "input_tokens"))
+	handle("GET /v1beta/models", gemini, s.listGemini)
+	handle("POST /v1beta/models/{call}", gemini, s.callGemini)
+	handle("POST /model/{model}/converse", bedrock, s.call(parseBedrock))
+	handle("POST /model/{model}/converse-stream", bedrock, s.call(parseBedrock))
 	api.HandleFunc("/", s.recorded(func(x *exchange) {
 		x.fail(http.StatusNotFound, apiError{
 			Message: "Invalid URL (" + x.r.Method + " " + x.r.URL.Path + ")",
@@ -207,12 +236,15 @@ func (s *Server) recorded(serve func(*exchange)) http.HandlerFunc {
 			return
 		}
 		defer s.working.Done()
-		x := &exchange{srv: s, w: w, r: r, entry: s.ledger.open(r)}
+		x := &exchange{srv: s, w: w, r: r, vendor: openAI, entry: s.ledger.open(r)}
 		noted := make(chan struct{})
 		stop := context.AfterFunc(r.Context(), func() { x.gone(); close(noted) })
 		serve(x)
-		if !stop() {
+		switch {
+		case !stop():
 			<-noted
+		case r.Context().Err() != nil: // hold saw it before the AfterFunc had begun
+			x.gone()
 		}
 		x.note(func(e *Request) { e.Finished = time.Now() })
 		select {
@@ -221,26 +253,6 @@ func (s *Server) recorded(serve func(*exchange)) http.HandlerFunc {
 		default:
 		}
 	}
-}
-
-func (s *Server) listModels(x *exchange) {
-	if !x.authorised() {
-		return
-	}
-	type model struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Created int64  `json:"created"`
-		OwnedBy string `json:"owned_by"`
-	}
-	list := struct {
-		Object string  `json:"object"`
-		Data   []model `json:"data"`
-	}{Object: "list", Data: []model{}}
-	for _, id := range s.models {
-		list.Data = append(list.Data, model{ID: id, Object: "model", Created: epoch, OwnedBy: "upstream"})
-	}
-	x.send(&answer{body: list})
 }
 
 // door is a parsed request of one operation, and the dialect that answers it.
@@ -263,7 +275,7 @@ const (
 
 // call serves one operation: choose the scenario, then let its fault take the call
 // over or bend the correct answer.
-func (s *Server) call(parse func([]byte) (door, error)) func(*exchange) {
+func (s *Server) call(parse func(*http.Request, []byte) (door, error)) func(*exchange) {
 	return func(x *exchange) {
 		if !x.authorised() {
 			return
@@ -272,19 +284,13 @@ func (s *Server) call(parse func([]byte) (door, error)) func(*exchange) {
 			x.answerEarly()
 			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
-		x.note(func(e *Request) { e.Body = string(body) })
-		if err != nil {
-			x.fail(http.StatusRequestEntityTooLarge, apiError{Message: "The request body could not be read.", Type: "invalid_request_error"})
-			return
-		}
-		if x.door, err = parse(body); err != nil {
-			x.fail(http.StatusBadRequest, apiError{Message: "We could not parse the JSON body of your request.", Type: "invalid_request_error"})
+		body, ok := x.read(parse)
+		if !ok {
 			return
 		}
 		x.prompt = x.door.prompt()
 		x.reply = say(x.prompt)
-		x.usage = count(body, x.reply)
+		x.usage = count(body, x.prompt, x.reply)
 
 		sc, err := parseScenario(s.choose(x.r, x.prompt))
 		if err != nil {
@@ -296,10 +302,8 @@ func (s *Server) call(parse func([]byte) (door, error)) func(*exchange) {
 		x.note(func(e *Request) { e.Fault = sc.fault.Name })
 		switch model, _, _ := strings.Cut(x.prompt.model, "!"); {
 		case !slices.Contains(s.models, model):
-			x.fail(http.StatusNotFound, apiError{
-				Message: "The model '" + model + "' does not exist or you do not have access to it.",
-				Type:    "invalid_request_error", Param: new("model"), Code: new("model_not_found"),
-			})
+			status, e := x.vendor.noModel(model)
+			x.fail(status, e)
 		case sc.fault.take != nil:
 			sc.fault.take(x)
 		default:
@@ -310,6 +314,26 @@ func (s *Server) call(parse func([]byte) (door, error)) func(*exchange) {
 			x.send(a)
 		}
 	}
+}
+
+// read parses the body, which must be what the vendor takes.
+func (x *exchange) read(parse func(*http.Request, []byte) (door, error)) (body []byte, ok bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
+	x.note(func(e *Request) { e.Body = string(body) })
+	if err != nil {
+		x.fail(http.StatusRequestEntityTooLarge, apiError{Message: "The request body could not be read.", Type: "invalid_request_error"})
+		return nil, false
+	}
+	if x.door, err = parse(x.r, body); err != nil {
+		message := "We could not parse the JSON body of your request."
+		if refused, ok := errors.AsType[refusal](err); ok {
+			message = string(refused)
+			x.note(func(e *Request) { e.Refused = message })
+		}
+		x.fail(http.StatusBadRequest, apiError{Message: message, Type: "invalid_request_error"})
+		return nil, false
+	}
+	return body, true
 }
 
 var mark = regexp.MustCompile(`\[\[fault:([^\]]+)\]\]`)
@@ -334,6 +358,7 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	entry  *Request // in the ledger; changed through note alone
+	vendor *vendor
 	door   door
 	prompt prompt
 	reply  reply
@@ -341,21 +366,26 @@ type exchange struct {
 	arg    string // the scenario's argument
 }
 
-// key is the API key of the call, in whichever header it came.
+// key is the API key of the call, in a header where the vendor looks for it.
 func (x *exchange) key() string {
-	h := x.r.Header
-	bearer, _ := strings.CutPrefix(h.Get("Authorization"), "Bearer ")
-	return cmp.Or(bearer, h.Get("X-Api-Key"), h.Get("Api-Key"))
+	for _, name := range x.vendor.keys {
+		value := x.r.Header.Get(name)
+		if name == "Authorization" {
+			value, _ = strings.CutPrefix(value, "Bearer ")
+		}
+		if value != "" {
+			return value
+		}
+	}
+	return ""
 }
 
 func (x *exchange) authorised() bool {
 	if x.srv.key == "" || x.key() == x.srv.key {
 		return true
 	}
-	x.fail(http.StatusUnauthorized, apiError{
-		Message: "Incorrect API key provided: " + x.key() + ".",
-		Type:    "invalid_request_error", Code: new("invalid_api_key"),
-	})
+	status, e := x.vendor.badKey(x.key())
+	x.fail(status, e)
 	return false
 }
 
@@ -385,6 +415,10 @@ type Request struct {
 	Header http.Header `json:"header"`
 	Body   string      `json:"body"`
 	Fault  string      `json:"fault"` // "" for a correct answer
+
+	// Refused is what was wrong with the request by the vendor's rules. It is the
+	// client's mistake, where a fault is the vendor's.
+	Refused string `json:"refused,omitempty"`
 
 	Frames   int  `json:"frames"`   // frames written, the comments among them not counted
 	Terminal bool `json:"terminal"` // the answer's own end was sent: [DONE], response.completed, the whole JSON

@@ -706,9 +706,19 @@ func FuzzParseScenario(f *testing.F) {
 func FuzzRequests(f *testing.F) {
 	f.Add([]byte(`{"model":"small","messages":[{"role":"user","content":[{"text":"call2 f {\"a\":1}"}]}],"tools":[{"type":"function","function":{"name":"f"}}]}`))
 	f.Add([]byte(`{"model":"small","input":[{"role":"user","content":"call f {"},{"type":"function_call_output","output":[]}],"tools":[{"type":"function","name":"f"},{"type":"custom"}]}`))
+	f.Add([]byte(`{"model":"small","max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA"}},{"type":"text","text":"call f {}"}]}],"tools":[{"name":"f","input_schema":{"type":"object"}}]}`))
+	f.Add([]byte(`{"contents":[{"role":"user","parts":[{"text":"call f {}"}]}],"tools":[{"functionDeclarations":[{"name":"f"}]}],"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":{"type":"object"}}}`))
+	f.Add([]byte(`{"messages":[{"role":"user","content":[{"text":"call f {}"}]}],"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}}]}}`))
+	r, err := http.NewRequest(http.MethodPost, "http://upstream/model/small/converse-stream?alt=sse", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	r.Header.Set("Anthropic-Version", "2023-06-01")
+	r.SetPathValue("model", "small")
+	r.SetPathValue("call", "small:streamGenerateContent")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, parse := range []func([]byte) (door, error){parseChat, parseResponses} {
-			d, err := parse(body)
+		for _, parse := range []func(*http.Request, []byte) (door, error){parseChat, parseResponses, parseAnthropic, parseGemini, parseBedrock} {
+			d, err := parse(r, body)
 			if err != nil {
 				continue
 			}
@@ -717,7 +727,7 @@ func FuzzRequests(f *testing.F) {
 			if said.text == "" && len(said.calls) == 0 {
 				t.Errorf("nothing said to %s", body)
 			}
-			for _, fr := range d.stream(1, said, count(body, said)) {
+			for _, fr := range d.stream(1, said, count(body, p, said)) {
 				framing{}.encode(fr, false, false)
 			}
 		}
