@@ -37,6 +37,14 @@ type Ask struct {
 	Vendor  string    // of the target, for marking opaque state
 	Origin  string
 	Seal    seal.Key
+	Noted   func(llm.Notes) // is told what of the answer cannot be said; may be nil
+}
+
+// Note tells of what an encoder cannot say.
+func (a *Ask) Note(n llm.Notes) {
+	if a.Noted != nil {
+		a.Noted(n)
+	}
 }
 
 // Encoder tells the events of one answer as a stream of its dialect.

@@ -17,7 +17,6 @@ type Translation struct {
 	caps     *llm.Caps
 	inbound  Inbound
 	ask      *Ask
-	noted    func(llm.Notes) // is told what of the answer could not be said
 	told     func(llm.Event) // sees every event; may be nil
 
 	decoder Decoder
@@ -43,11 +42,8 @@ func Translate(req *llm.Request, in Inbound, out Outbound, caps *llm.Caps, ask *
 	return &Translation{Call: call, outbound: out, caps: caps, inbound: in, ask: ask}, nil
 }
 
-// Watch has every event of the answer told to someone, and the notes of what
-// could not be said.
-func (t *Translation) Watch(told func(llm.Event), noted func(llm.Notes)) {
-	t.told, t.noted = told, noted
-}
+// Watch has every event of the answer told to someone.
+func (t *Translation) Watch(told func(llm.Event)) { t.told = told }
 
 func (t *Translation) start() {
 	t.decoder = t.outbound.Answers(t.Call, t.caps)
@@ -65,9 +61,7 @@ func (t *Translation) see(e llm.Event) {
 	case llm.Used:
 		t.usage, t.known = e.Usage, e.Known
 	case llm.Note:
-		if t.noted != nil {
-			t.noted(e.Notes)
-		}
+		t.ask.Note(e.Notes)
 	}
 	if t.told != nil {
 		t.told(e)

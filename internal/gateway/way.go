@@ -114,6 +114,10 @@ func (g *Gateway) translate(c *Call, client *[]byte) (outgoing, error) {
 	ask := &dialect.Ask{
 		Request: req, ID: c.requestID[len(requestIDPrefix):], Model: c.Request.Model, Begun: c.Started,
 		Vendor: c.way.caps.Vendor, Origin: c.way.caps.Origin, Seal: g.seal,
+		Noted: func(n llm.Notes) {
+			c.notes.Add(n)
+			c.answer.header("X-Limen-Notes", c.notes.String())
+		},
 	}
 	g.memory.recall(c, req)
 	translation, err := dialect.Translate(req, c.Dialect, c.way.outbound, c.way.caps, ask)
@@ -121,10 +125,7 @@ func (g *Gateway) translate(c *Call, client *[]byte) (outgoing, error) {
 		return outgoing{}, err
 	}
 	c.way.translation = translation
-	translation.Watch(g.memory.watch(c), func(n llm.Notes) {
-		c.notes.Add(n)
-		c.answer.header("X-Limen-Notes", c.notes.String())
-	})
+	translation.Watch(g.memory.watch(c))
 	call := translation.Call
 	c.notes.Add(call.Notes)
 	out := outgoing{path: call.Path, body: upstream.NewBody([][]byte{call.Body}, len(call.Body), func() {})}

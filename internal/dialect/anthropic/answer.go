@@ -67,23 +67,22 @@ func (m *message) item(item, next llm.Item) {
 	}
 }
 
+// message writes the blocks of what was said. The signature of a text stands
+// before it: clients take the last block for the answer.
 func (m *message) message(said *llm.Message) {
-	var states []llm.Opaque
 	for _, p := range said.Parts {
 		switch p := p.(type) {
 		case *llm.Text:
+			for _, o := range p.Opaque {
+				if o.Kind == llm.ThoughtSignature {
+					m.thought(nil, m.textSignature(m.index+1, o))
+				}
+			}
 			m.text(p.Text, p.Annotations)
-			states = append(states, p.Opaque...)
 		case *llm.Refusal:
 			m.text(p.Text, nil)
 		case *llm.Media:
 			m.text(p.Transcript, nil)
-		}
-	}
-	index := m.index - 1
-	for _, o := range states {
-		if o.Kind == llm.ThoughtSignature {
-			m.thought(nil, m.textSignature(index, o))
 		}
 	}
 }

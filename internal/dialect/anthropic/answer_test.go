@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -398,10 +399,6 @@ func TestTellsMessages(t *testing.T) {
 			[]llm.Event{use(0, "c1", google), args(0, `{"a":1}`), llm.Close{}},
 			llm.Finish{Reason: llm.ToolsCalled},
 			`[{"type":"thinking","thinking":"","signature":` + sealed("google.call", "c", `"c1"`, "s", `"S"`) + `},{"type":"tool_use","id":"c1","name":"f","input":{"a":1}}]`, `"stop_reason":"tool_use"`},
-		"a signed text": {
-			[]llm.Event{llm.Open{}, text(0, 0, "t"), llm.Seal{Opaque: google}, llm.Close{}},
-			llm.Finish{},
-			`[{"type":"text","text":"t"},{"type":"thinking","thinking":"","signature":` + sealed("google.text", "i", "0", "s", `"S"`) + `}]`, `"stop_reason":"end_turn"`},
 		"an item of OpenAI": {
 			[]llm.Event{llm.Open{Kind: llm.ReasoningItem, ID: llm.Raw(`"rs_1"`)}, llm.Seal{Opaque: llm.Opaque{Kind: llm.Encrypted, Vendor: "openai", Origin: "o", Data: llm.Raw(`"E"`)}}, llm.Close{}},
 			llm.Finish{Reason: llm.WindowFull},
@@ -467,5 +464,41 @@ func TestTellsEmptyMessage(t *testing.T) {
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 	if stream != want {
 		t.Errorf("got\n%s\nwant\n%s", stream, want)
+	}
+}
+
+// Clients take the last block for the answer: no signature stands behind it.
+func TestTellsTextSignature(t *testing.T) {
+	google := llm.Opaque{Kind: llm.ThoughtSignature, Vendor: "google", Data: llm.Raw(`"S"`)}
+	said := []llm.Event{llm.Start{}, llm.Open{}, llm.Delta{Data: llm.Raw(`"t"`)}, llm.Seal{Opaque: google}, llm.Close{}}
+	signed := func(i string) string {
+		sealed := seal.Key{}.Seal("google.text", seal.Field{Name: "i", Value: []byte(i)}, seal.Field{Name: "s", Value: google.Data})
+		return `{"type":"thinking","thinking":"","signature":"` + sealed + `"}`
+	}
+	const block, call = `{"type":"text","text":"t"}`, `{"type":"tool_use","id":"c1","name":"f","input":{}}`
+	for _, c := range []struct {
+		events   []llm.Event
+		streamed string
+		whole    string
+		untold   llm.Notes
+	}{
+		{said, `[` + block + `]`, `[` + signed("1") + `,` + block + `]`, llm.Notes{"skip:signature:text"}},
+		{append(slices.Clip(said), llm.Open{Item: 1, Kind: llm.CallItem, CallID: llm.Raw(`"c1"`), Name: "f"}, llm.Close{Item: 1}),
+			`[` + block + `,` + signed("0") + `,` + call + `]`, `[` + signed("1") + `,` + block + `,` + call + `]`, nil},
+	} {
+		var untold llm.Notes
+		ask := &dialect.Ask{ID: "1", Noted: func(n llm.Notes) { untold.Add(n) }}
+		stream, whole := told(t, ask, append(c.events, llm.Finish{}))
+		content, _ := assembled(t, stream)
+		if content != c.streamed {
+			t.Errorf("streamed %s\nwant %s", content, c.streamed)
+		}
+		var m struct{ Content json.RawMessage }
+		if err := json.Unmarshal([]byte(whole), &m); err != nil || string(m.Content) != c.whole {
+			t.Errorf("whole %s, %v\nwant %s", whole, err, c.whole)
+		}
+		if !slices.Equal(untold, c.untold) {
+			t.Errorf("notes %v, want %v", untold, c.untold)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -188,7 +189,8 @@ func (t *turn) unseal(r *llm.Reasoning, s seal.Sealed) bool {
 		return true
 	case what == "text":
 		o.Kind, o.Data = llm.ThoughtSignature, get("s")
-		t.signText(o)
+		i, _ := strconv.Atoi(string(get("i")))
+		t.signText(o, i > r.Pos.Part)
 		return len(r.Texts) > 0
 	case what == "turn":
 		o.Kind, o.Data = llm.WholeTurn, get("b")
@@ -206,10 +208,10 @@ func (t *turn) unseal(r *llm.Reasoning, s seal.Sealed) bool {
 	return true
 }
 
-// signText gives the signature of a text to the text before it, where it was
-// told after that, or to the one that comes.
-func (t *turn) signText(o llm.Opaque) {
-	if t.open != nil {
+// signText gives the signature of a text to the one that comes, or to the one
+// before it, where it was told after that.
+func (t *turn) signText(o llm.Opaque, comes bool) {
+	if t.open != nil && !comes {
 		if said, ok := t.open.Parts[len(t.open.Parts)-1].(*llm.Text); ok {
 			said.Opaque = append(said.Opaque, o)
 			return

@@ -30,7 +30,8 @@ type encoder struct {
 	states []llm.Opaque
 	asked  bool // the item has told something
 
-	held   bool // a thinking block is over but for its signature
+	held   bool      // a thinking block is over but for its signature
+	owed   []llm.Raw // signatures of the text before, which are told when something follows it
 	called bool
 	finish llm.Finish
 	usage  llm.Usage
@@ -155,6 +156,10 @@ func writeHead(w *jsonedit.Writer, ask *dialect.Ask, model llm.Raw) {
 func (e *encoder) openItem(o llm.Open) {
 	o.ID, o.CallID = o.ID.Clone(), o.CallID.Clone()
 	e.item, e.states, e.part, e.asked = o, nil, 0, false
+	for _, signature := range e.owed {
+		e.thought(signature)
+	}
+	e.owed = nil
 	if o.Kind != llm.CallItem {
 		return
 	}
@@ -270,7 +275,7 @@ func (e *encoder) closeItem(c llm.Close) {
 		e.closeBlock()
 		for _, o := range e.states {
 			if o.Kind == llm.ThoughtSignature {
-				e.thought(e.textSignature(index, o))
+				e.owed = append(e.owed, e.textSignature(index, o))
 			}
 		}
 	case llm.CallItem:
@@ -319,9 +324,13 @@ func (s sealer) redactedBlock(o llm.Opaque) llm.Raw {
 	return w.Bytes()
 }
 
-// End implements dialect.Encoder.
+// End implements dialect.Encoder. A signature of the last text stays untold:
+// clients take the last block for the answer, and no upstream insists on it.
 func (e *encoder) End(dst []byte) []byte {
 	e.dst = dst
+	if e.owed != nil {
+		e.ask.Note(llm.Notes{"skip:signature:text"})
+	}
 	e.start()
 	e.closeBlock()
 	e.begin("message_delta")
