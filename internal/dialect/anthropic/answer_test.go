@@ -483,20 +483,20 @@ func TestTellsTextSignature(t *testing.T) {
 		untold   llm.Notes
 	}{
 		{said, `[` + block + `]`, `[` + signed("1") + `,` + block + `]`, llm.Notes{"skip:signature:text"}},
-		{append(slices.Clip(said), llm.Open{Item: 1, Kind: llm.CallItem, CallID: llm.Raw(`"c1"`), Name: "f"}, llm.Close{Item: 1}),
+		{append(slices.Clip(said), llm.Open{Item: 1, Kind: llm.CallItem, CallID: llm.Raw(`"c1"`), Name: "f"}, llm.Delta{Item: 1, Channel: llm.ArgsChannel, Data: llm.Raw(`"{}"`)}, llm.Close{Item: 1}),
 			`[` + block + `,` + signed("0") + `,` + call + `]`, `[` + signed("1") + `,` + block + `,` + call + `]`, nil},
 	} {
 		var untold llm.Notes
 		ask := &dialect.Ask{ID: "1", Noted: func(n llm.Notes) { untold.Add(n) }}
 		stream, whole := told(t, ask, append(c.events, llm.Finish{}))
 		content, _ := assembled(t, stream)
-		if content != c.streamed {
-			t.Errorf("streamed %s\nwant %s", content, c.streamed)
+		var blocks any
+		var m struct{ Content any }
+		if err := errors.Join(json.Unmarshal([]byte(content), &blocks), json.Unmarshal([]byte(whole), &m)); err != nil {
+			t.Fatal(err)
 		}
-		var m struct{ Content json.RawMessage }
-		if err := json.Unmarshal([]byte(whole), &m); err != nil || string(m.Content) != c.whole {
-			t.Errorf("whole %s, %v\nwant %s", whole, err, c.whole)
-		}
+		sameJSON(t, "stream", blocks, c.streamed)
+		sameJSON(t, "whole", m.Content, c.whole)
 		if !slices.Equal(untold, c.untold) {
 			t.Errorf("notes %v, want %v", untold, c.untold)
 		}
