@@ -120,7 +120,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 			dialect.OpenAIChat: openaichat.Upstream{}, dialect.OpenAIResponses: openairesponses.Upstream{},
 			dialect.Anthropic: anthropic.Upstream{}, dialect.Gemini: gemini.Upstream{}, dialect.Bedrock: bedrock.Upstream{},
 		},
-		Seal: a.data.Seal, Remember: true,
+		Seal:     a.data.Seal,
 		AdminAPI: api,
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,

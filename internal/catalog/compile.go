@@ -46,7 +46,9 @@ func (c *Catalog) alias(m *config.Model) *route.Model {
 		if len(r.Targets) == 0 {
 			r.Facts = facts
 		}
-		r.Targets = append(r.Targets, s.target(t.Model, t.Weight, &facts))
+		target := s.target(t.Model, t.Weight, &facts)
+		target.Strict = m.Strict
+		r.Targets = append(r.Targets, target)
 	}
 	if len(r.Targets) == 0 {
 		return nil

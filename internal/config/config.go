@@ -12,19 +12,21 @@ package config
 // keys the rule for the names in a mapping; enum the only words allowed; min the least number (1 when absent).
 // A slice whose elements have a `yaml:",key"` field is written as a mapping and keeps the order of the file.
 type Config struct {
-	Listen      string     `yaml:"listen" check:"address" doc:"Address to listen on, host:port."`
-	Data        string     `yaml:"data" doc:"Directory for everything that outlives the process. Absent: what a service manager gives ($STATE_DIRECTORY), else ./limen-data."`
-	PublicURL   string     `yaml:"public_url" check:"public url" doc:"URL under which clients reach Limen, as shown in messages."`
-	BehindProxy bool       `yaml:"behind_proxy" doc:"TLS ends in front of Limen: no warning about plain HTTP on a listener that others can reach."`
-	TLS         TLS        `yaml:"tls" doc:"Serve HTTPS: with cert and key, or with acme."`
-	CORS        CORS       `yaml:"cors" doc:"Browsers of other origins. Off when empty."`
-	Log         Log        `yaml:"log" doc:"Limen's own log."`
-	Limits      Limits     `yaml:"limits" doc:"Sizes beyond which a message is refused."`
-	Timeouts    Timeouts   `yaml:"timeouts" doc:"How long each step may take."`
-	Keys        Keys       `yaml:"keys" doc:"Keys that Limen issues to clients."`
-	Refresh     Duration   `yaml:"refresh" doc:"How often the providers' lists of models are read again."`
-	Providers   []Provider `yaml:"providers" doc:"Upstreams by name. A vendor that Limen knows needs no more than its name and a key."`
-	Models      []Model    `yaml:"models" doc:"Models under names of your own, by the ID that clients use."`
+	Listen      string   `yaml:"listen" check:"address" doc:"Address to listen on, host:port."`
+	Data        string   `yaml:"data" doc:"Directory for everything that outlives the process. Absent: what a service manager gives ($STATE_DIRECTORY), else ./limen-data."`
+	PublicURL   string   `yaml:"public_url" check:"public url" doc:"URL under which clients reach Limen, as shown in messages."`
+	BehindProxy bool     `yaml:"behind_proxy" doc:"TLS ends in front of Limen: no warning about plain HTTP on a listener that others can reach."`
+	TLS         TLS      `yaml:"tls" doc:"Serve HTTPS: with cert and key, or with acme."`
+	CORS        CORS     `yaml:"cors" doc:"Browsers of other origins. Off when empty."`
+	Log         Log      `yaml:"log" doc:"Limen's own log."`
+	Limits      Limits   `yaml:"limits" doc:"Sizes beyond which a message is refused."`
+	Timeouts    Timeouts `yaml:"timeouts" doc:"How long each step may take."`
+	Keys        Keys     `yaml:"keys" doc:"Keys that Limen issues to clients."`
+	Refresh     Duration `yaml:"refresh" doc:"How often the providers' lists of models are read again."`
+	// A word, because YAML's readers differ on whether off is false.
+	ReasoningMemory string     `yaml:"reasoning_memory" enum:"on off" doc:"Keep, in memory, the models' sealed reasoning for clients that do not send it back."`
+	Providers       []Provider `yaml:"providers" doc:"Upstreams by name. A vendor that Limen knows needs no more than its name and a key."`
+	Models          []Model    `yaml:"models" doc:"Models under names of your own, by the ID that clients use."`
 }
 
 // TLS is off unless Enabled. Certificate files and ACME exclude each other.
@@ -123,6 +125,7 @@ type Model struct {
 	ID          string    `yaml:",key" check:"model"`
 	Targets     []Target  `yaml:"targets" doc:"What serves the model, in order of preference: at least one provider/upstream-model."`
 	VisibleTo   []Pattern `yaml:"visible_to" doc:"Names of the keys that see the model, or patterns with *. Absent: every key."`
+	Strict      bool      `yaml:"strict" doc:"Refuse a call that could not go to the upstream as it is written, in place of noting what was changed."`
 	Description string    `yaml:"description" doc:"Shown in the list of models."`
 	Context     int       `yaml:"context" doc:"Size of the context window, in tokens. Absent: what the catalogue says."`
 	MaxOutput   int       `yaml:"max_output" doc:"Longest answer, in tokens. Absent: what the catalogue says."`
@@ -148,6 +151,8 @@ func Default() *Config {
 		},
 		Keys:    Keys{Prefix: "limen_"},
 		Refresh: 10 * minute,
+
+		ReasoningMemory: "on",
 	}
 }
 

@@ -205,6 +205,7 @@ limits: { body: 1GiB, event: 10MB, answer: 1024, headers: 8 KiB }
 timeouts: { connect: 1s, first_byte: 2m, idle: 1m30s, total: 2h, write: 1s, body: 1s, heartbeat: 0s, drain: 1s, shutdown_delay: 250ms }
 keys: { prefix: sk- }
 refresh: 1h
+reasoning_memory: off
 providers:
   lab:
     vendor: openai
@@ -222,6 +223,7 @@ models:
   org/fast:8b:
     targets: [lab/org/x, { to: ollama/y, weight: 3 }, { to: ollama/z }]
     visible_to: ["team-*", bob]
+    strict: true
     description: |
       Two
       lines
@@ -237,7 +239,7 @@ models:
 		Timeouts: Timeouts{
 			second, 2 * minute, 90 * second, 120 * minute, second, second, 0, second, Duration(250 * time.Millisecond),
 		},
-		Keys: Keys{"sk-"}, Refresh: 60 * minute,
+		Keys: Keys{"sk-"}, Refresh: 60 * minute, ReasoningMemory: "off",
 		Providers: []Provider{{
 			Name: "lab", Vendor: "openai", BaseURL: "https://x.example.com/openai?api-version=2026-01-01", APIKey: "12345",
 			Speaks: []string{"anthropic", "gemini", "bedrock"}, Models: []Pattern{"a", "b-*"},
@@ -251,7 +253,7 @@ models:
 		Models: []Model{{
 			ID:        "org/fast:8b",
 			Targets:   []Target{{Upstream{"lab", "org/x"}, 1}, {Upstream{"ollama", "y"}, 3}, {Upstream{"ollama", "z"}, 1}},
-			VisibleTo: []Pattern{"team-*", "bob"}, Description: "Two\nlines\n", Context: 128000, MaxOutput: 8192,
+			VisibleTo: []Pattern{"team-*", "bob"}, Strict: true, Description: "Two\nlines\n", Context: 128000, MaxOutput: 8192,
 		}},
 	}
 	if !reflect.DeepEqual(c, want) {

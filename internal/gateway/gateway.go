@@ -36,6 +36,7 @@ type Settings struct {
 
 	Origins   []string // of other sites that browsers may call from; "*" is all
 	PublicURL string   // where clients reach the gateway; empty: as they say
+	Remember  bool     // opaque reasoning is kept for clients that drop it
 }
 
 // Models says which models there are now.
@@ -89,10 +90,8 @@ type Parts struct {
 	Calls    *telemetry.CallLog
 	Doors    []Door
 	Outbound map[dialect.Name]dialect.Outbound // what upstreams can be spoken to in
-	// Remember keeps opaque reasoning for clients that drop it.
-	Remember bool
-	Seal     seal.Key     // of what clients carry from turn to turn
-	AdminAPI http.Handler // everything under /api/
+	Seal     seal.Key                          // of what clients carry from turn to turn
+	AdminAPI http.Handler                      // everything under /api/
 }
 
 // New makes a gateway; Apply must be called before it serves.
@@ -100,10 +99,7 @@ func New(p Parts) *Gateway {
 	g := &Gateway{
 		keys: p.Keys, admin: p.Admin, models: p.Models, ledger: p.Ledger, metrics: p.Metrics,
 		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
-		outbound: p.Outbound, seal: p.Seal,
-	}
-	if p.Remember {
-		g.memory = newMemory()
+		outbound: p.Outbound, seal: p.Seal, memory: newMemory(),
 	}
 	g.routes = g.routeTable(p.Doors)
 	return g

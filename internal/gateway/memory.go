@@ -10,8 +10,7 @@ import (
 // memory keeps, for clients that drop it, the opaque reasoning that belongs to
 // calls of tools: a Chat Completions client sends back the calls it was given,
 // by their IDs, and little more. It is bounded in bytes; what was used least
-// recently goes first, and nothing outlives the process. A nil memory keeps
-// nothing.
+// recently goes first, and nothing outlives the process.
 type memory struct {
 	mu    sync.Mutex
 	limit int
@@ -44,7 +43,7 @@ func (c *Call) memoryKey(call llm.Raw) memoryKey {
 
 // recall puts back what a request's calls have lost.
 func (m *memory) recall(c *Call, req *llm.Request) {
-	if m == nil || !forgetful(req.Items) {
+	if !c.set.Remember || !forgetful(req.Items) {
 		return
 	}
 	m.mu.Lock()
@@ -102,7 +101,7 @@ func forgetful(items []llm.Item) bool {
 
 // watch returns what listens to the events of a call's answer.
 func (m *memory) watch(c *Call) func(llm.Event) {
-	if m == nil {
+	if !c.set.Remember {
 		return nil
 	}
 	w := &memoryWatch{memory: m, call: c}
