@@ -120,6 +120,7 @@ func TestAnswers(t *testing.T) {
 		failHead     bool
 		failBody     bool
 		reused       bool
+		atOnce       bool // what comes later cannot be told from an answer to the next request
 	}{
 		{name: "length", answer: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", status: 200, body: "hello", reused: true},
 		{name: "no body", answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", status: 200, reused: true},
@@ -132,7 +133,7 @@ func TestAnswers(t *testing.T) {
 		{name: "until close", answer: "HTTP/1.1 200 OK\r\n\r\nhello", status: 200, body: "hello"},
 		{name: "HTTP/1.0", answer: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", status: 200, body: "ok"},
 		{name: "connection: close", answer: "HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nok", status: 200, body: "ok"},
-		{name: "more than stated", answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", status: 200, body: "ok"},
+		{name: "more than stated", answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", status: 200, body: "ok", atOnce: true},
 		{name: "error status", answer: "HTTP/1.1 503 Busy\r\nRetry-After: 3\r\nContent-Length: 1\r\n\r\nx", status: 503, body: "x", reused: true},
 		{name: "long field", answer: "HTTP/1.1 200 OK\r\nX: " + long + "\r\nContent-Length: 2\r\n\r\nok", status: 200, body: "ok", reused: true},
 
@@ -167,7 +168,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, piece := range []int{1 << 20, 7, 1} {
-			if piece < 7 && len(tt.answer) > 10000 {
+			if piece < 7 && len(tt.answer) > 10000 || tt.atOnce && piece < len(tt.answer) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", tt.name, piece), func(t *testing.T) {
