@@ -32,10 +32,11 @@ var layers = [][]string{
 	{"internal/admin", "internal/gateway"},
 	{"internal/probe", "internal/catalog"},
 	{"internal/keys", "internal/route"},
-	{"internal/ledger", "internal/telemetry"},
+	{"internal/ledger", "internal/telemetry", "internal/state"},
 	{"internal/upstream"},
 	{"internal/http1"},
-	{"internal/provider/echo", "internal/provider"},
+	{"internal/provider/echo", "internal/provider/modelsdev"},
+	{"internal/provider"},
 	{"internal/dialect/openaichat", "internal/dialect/openairesponses", "internal/dialect/anthropic", "internal/dialect/gemini", "internal/dialect/bedrock"},
 	{"internal/dialect/openai"},
 	{"internal/dialect"},
@@ -43,7 +44,7 @@ var layers = [][]string{
 	{"internal/seal"},
 	{"internal/llm"},
 	{"internal/jsonedit", "internal/sse"},
-	{"internal/spelling", "internal/buffer"},
+	{"internal/spelling", "internal/buffer", "internal/lru"},
 }
 
 // apart are programs and tests of their own, with all below them. The product

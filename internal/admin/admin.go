@@ -19,6 +19,7 @@ import (
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -50,6 +51,7 @@ func (a *API) Handler() http.Handler {
 		"POST /api/v1/keys/{key}/rotate":  a.rotateKey,
 		"POST /api/v1/keys/{key}/restore": a.restoreKey,
 		"GET /api/v1/models":              a.listModels,
+		"POST /api/v1/refresh":            a.refresh,
 		"GET /api/v1/providers":           a.listProviders,
 		"GET /api/v1/usage":               a.usage,
 		"GET /api/v1/calls":               a.calls,
@@ -172,6 +174,9 @@ type Model struct {
 	Context   int      `json:"context,omitempty"`
 	MaxOutput int      `json:"max_output,omitempty"`
 	Speaks    []string `json:"speaks"`
+	// Prices are those of the first target, in dollars per million tokens.
+	// What is not known is not there.
+	Prices provider.Prices `json:"usd_per_million_tokens,omitzero"`
 }
 
 func (a *API) listModels(*http.Request) (any, error) {
@@ -181,7 +186,7 @@ func (a *API) listModels(*http.Request) (any, error) {
 	a.Catalog.Await()
 	models := []Model{}
 	for _, m := range a.Catalog.Table().All() {
-		out := Model{ID: m.ID, Context: m.Facts.Context, MaxOutput: m.Facts.MaxOutput}
+		out := Model{ID: m.ID, Context: m.Facts.Context, MaxOutput: m.Facts.MaxOutput, Prices: m.Facts.Prices}
 		for _, t := range m.Targets {
 			out.Targets = append(out.Targets, t.Upstream.Name+"/"+t.Model)
 		}
@@ -194,8 +199,9 @@ func (a *API) listModels(*http.Request) (any, error) {
 		models = append(models, out)
 	}
 	return struct {
-		Models []Model `json:"models"`
-	}{models}, nil
+		Models []Model         `json:"models"`
+		Facts  provider.Origin `json:"facts"` // about models, where their providers say nothing
+	}{models, a.Catalog.Facts().Origin()}, nil
 }
 
 // Tokens are the counters of usage, disjoint.

@@ -56,9 +56,15 @@ type Catalog struct {
 	settled   atomic.Pointer[settled]
 	changed   chan struct{} // wakes Run
 
+	renewing sync.Mutex // held while facts are read from the store, never within mu
+
 	mu      sync.Mutex
 	setup   Setup
 	sources []*source
+	facts   *provider.Facts // nil until the first setup
+	kept    time.Time       // since when the store has the facts; zero for those of the release
+	renewed time.Time       // when the store was last asked for them
+	came    chan struct{}   // closed by tell, which makes another
 }
 
 // settled is closed when the lists that a setup needs first have come.
@@ -75,13 +81,14 @@ type source struct {
 	list     []provider.Model
 	fetched  time.Time // of list
 	fetching bool
+	wanted   bool // now, whenever it is due
 	tried    time.Time
 	err      error // of the last try
 }
 
 // New returns a catalog with an empty table.
 func New(st *store.Store, log *slog.Logger, userAgent string) *Catalog {
-	c := &Catalog{store: st, log: log, userAgent: userAgent, changed: make(chan struct{}, 1)}
+	c := &Catalog{store: st, log: log, userAgent: userAgent, changed: make(chan struct{}, 1), came: make(chan struct{})}
 	c.table.Store(route.NewTable(nil))
 	done := make(chan struct{})
 	close(done)
@@ -112,6 +119,7 @@ func (c *Catalog) Await() {
 // Apply makes a setup count. Providers that it does not change keep their
 // connections and lists. A setup with an error changes nothing.
 func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
+	c.renewFacts(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sources := make([]*source, 0, len(setup.Providers))
@@ -129,6 +137,7 @@ func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
 	}
 	c.setup, c.sources = setup, sources
 	c.compile()
+	c.tell()
 	c.settled.Store(&settled{done: make(chan struct{}), by: time.Now().Add(firstLists)})
 	c.wake()
 	return nil
@@ -225,9 +234,10 @@ func (c *Catalog) refresh(ctx context.Context, fetching *sync.WaitGroup) time.Du
 	for _, s := range c.sources {
 		switch wait := s.due(c.setup.Refresh).Sub(now); {
 		case s.fetching:
-		case wait <= 0:
-			s.fetching = true
-			fetching.Go(func() { c.fetch(ctx, s) })
+		case wait <= 0 || s.wanted:
+			s.fetching, s.wanted = true, false
+			facts := c.facts
+			fetching.Go(func() { c.fetch(ctx, s, facts) })
 		default:
 			next = min(next, wait)
 		}
@@ -235,6 +245,12 @@ func (c *Catalog) refresh(ctx context.Context, fetching *sync.WaitGroup) time.Du
 	}
 	if all {
 		c.settled.Load().close()
+	}
+	if wait := c.renewed.Add(c.setup.Refresh).Sub(now); len(c.sources) > 0 && wait > 0 {
+		next = min(next, wait)
+	} else if len(c.sources) > 0 {
+		c.renewed = now
+		fetching.Go(func() { c.renewFacts(ctx) })
 	}
 	return max(next, time.Second)
 }
@@ -260,10 +276,10 @@ func (s *source) due(refresh time.Duration) time.Time {
 }
 
 // fetch asks for a list and puts what it brings on the table.
-func (c *Catalog) fetch(ctx context.Context, s *source) {
+func (c *Catalog) fetch(ctx context.Context, s *source, facts *provider.Facts) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	list, err := s.upstream.Models(ctx)
+	list, err := s.upstream.Models(ctx, facts)
 	if err == nil {
 		if body, err := json.Marshal(list); err == nil {
 			err = c.store.SetModelList(ctx, store.ModelList{Provider: listName(s.provider), Fetched: time.Now(), Body: body})
@@ -277,6 +293,7 @@ func (c *Catalog) fetch(ctx context.Context, s *source) {
 	defer c.mu.Unlock()
 	was := s.err
 	s.tried, s.err, s.fetching = time.Now(), err, false
+	c.tell()
 	c.wake()
 	if err != nil {
 		if was == nil && ctx.Err() != context.Canceled {
@@ -302,6 +319,11 @@ type State struct {
 func (c *Catalog) States() []State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.states()
+}
+
+// states is called with mu held.
+func (c *Catalog) states() []State {
 	states := make([]State, 0, len(c.sources))
 	for _, s := range c.sources {
 		st := State{Name: s.provider.Name, BaseURL: s.upstream.BaseURL(), Models: len(s.list), Fetched: s.fetched}

@@ -228,7 +228,7 @@ func TestAliases(t *testing.T) {
 		r := &remote{models: []string{"gpt-4o"}}
 		openai := named("openai", r)
 		openai.Vendor, _ = provider.Lookup("openai")
-		known, ok := provider.Facts("openai", "gpt-4o")
+		known, ok := provider.Embedded().Model("openai", "gpt-4o")
 		if !ok || known.Context == 0 {
 			t.Fatal("the model that the test is about is not known")
 		}
@@ -482,7 +482,7 @@ func TestProvidersWithoutList(t *testing.T) {
 				t.Errorf("%s is offered", m.ID)
 			}
 		}
-		if offered["known"] != len(known.Vendor.Known()) || offered["picked"] < 3 || offered["own"] != 1 || silent.count() > 0 || log.Len() > 0 {
+		if offered["known"] != len(provider.Embedded().Known(known.Vendor)) || offered["picked"] < 3 || offered["own"] != 1 || silent.count() > 0 || log.Len() > 0 {
 			t.Errorf("offered %v after %d calls; log: %s", offered, silent.count(), log)
 		}
 	})

@@ -23,7 +23,7 @@ func (c *Catalog) compile() {
 	}
 	for _, s := range c.sources {
 		for _, m := range s.offered() {
-			facts := s.facts(m)
+			facts := s.facts(m, c.facts)
 			models = append(models, &route.Model{
 				ID:      s.provider.Name + "/" + m.ID,
 				Targets: []route.Target{s.target(m.ID, 1, &facts)},
@@ -42,7 +42,7 @@ func (c *Catalog) alias(m *config.Model) *route.Model {
 		if s == nil {
 			continue
 		}
-		facts := s.facts(s.listed(t.Model))
+		facts := s.facts(s.listed(t.Model), c.facts)
 		if len(r.Targets) == 0 {
 			r.Facts = facts
 		}
@@ -102,7 +102,7 @@ func override(caps *llm.Caps, say *config.Caps) {
 	if can := say.ForcedTool; can != nil {
 		caps.NoForcedTool = !*can
 		if *can {
-			caps.Chat.ToolChoice = nil
+			caps.Chat.ToolChoice, caps.Chat.ThinkingChoice = nil, nil
 		}
 	}
 	if can := say.Structured; can != nil {
@@ -114,6 +114,9 @@ func override(caps *llm.Caps, say *config.Caps) {
 	if can := say.MidSystem; can != nil {
 		caps.MidSystem, caps.Chat.OneSystem = *can, !*can
 	}
+	if on := say.PlaceCache; on != nil {
+		caps.PlaceCache = *on
+	}
 }
 
 // origin is a hash of what opaque state is bound to, empty when any account can
@@ -124,7 +127,7 @@ func (s *source) origin(caps *llm.Caps) string {
 	switch {
 	case caps.Preserved:
 		parts = append(parts, caps.Model)
-	case caps.Vendor == "anthropic" || caps.Vendor == "google" || caps.Vendor == "":
+	case !caps.Bound:
 		return ""
 	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
@@ -175,11 +178,11 @@ func (s *source) listed(id string) provider.Model {
 }
 
 // facts adds what is known of a model to what its upstream says.
-func (s *source) facts(m provider.Model) provider.Model {
+func (s *source) facts(m provider.Model, facts *provider.Facts) provider.Model {
 	vendor := s.provider.Vendor.Name
 	if vendor == "" {
 		vendor = s.provider.Name
 	}
-	known, _ := provider.Facts(vendor, m.ID)
+	known, _ := facts.Model(vendor, m.ID)
 	return provider.Merge(m, known)
 }

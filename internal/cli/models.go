@@ -9,20 +9,25 @@ import (
 
 	"github.com/limen-gateway/limen/internal/admin"
 	"github.com/limen-gateway/limen/internal/catalog"
+	"github.com/limen-gateway/limen/internal/provider"
 )
 
 func (e *env) modelsCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "models",
 		Short: "List the models that are offered, and by whom",
 		Long: `Models lists what a running gateway offers, the providers behind it and how it stands
-with them. What one key sees of it, GET /v1/models shows to that key.`,
+with them. What one key sees of it, GET /v1/models shows to that key.
+
+Prices are dollars per million tokens at the first provider of a model. "-" says that none
+is known, "+" that longer prompts cost more; --json has all of them.`,
 		Example: "  limen models\n  limen models --json | jq -r '.models[].id'",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return e.with(c.Context(), func(api *client) error {
 				var out struct {
 					Models    []admin.Model   `json:"models"`
+					Facts     provider.Origin `json:"facts"`
 					Providers []catalog.State `json:"providers"`
 				}
 				if err := api.do(c.Context(), "GET", "/models", nil, &out); err != nil {
@@ -32,22 +37,40 @@ with them. What one key sees of it, GET /v1/models shows to that key.`,
 					return err
 				}
 				return e.print(out, func(w io.Writer) {
-					fmt.Fprintln(w, "MODEL\tSERVED BY\tDIALECTS\tCONTEXT\tOUTPUT")
+					fmt.Fprintln(w, "MODEL\tSERVED BY\tDIALECTS\tCONTEXT\tOUTPUT\t$ IN\t$ OUT")
 					for _, m := range out.Models {
-						fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.ID, strings.Join(m.Targets, ","), strings.Join(m.Speaks, ","), tokens(m.Context), tokens(m.MaxOutput))
+						fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, strings.Join(m.Targets, ","), strings.Join(m.Speaks, ","),
+							tokens(m.Context), tokens(m.MaxOutput), dollars(m.Prices))
 					}
-					fmt.Fprintln(w, "\nPROVIDER\tADDRESS\tLISTED\tSTATE")
-					for _, p := range out.Providers {
-						state := "ok"
-						if p.Error != "" {
-							state = p.Error
-						}
-						fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", p.Name, p.BaseURL, p.Models, state)
-					}
+					fmt.Fprintln(w)
+					printStates(w, out.Providers)
+					fmt.Fprintf(w, "\nWhat providers do not say of their models is from %s, %s.\n", out.Facts.Source, out.Facts.Date)
 				})
 			})
 		},
 	}
+	c.AddCommand(e.modelsRefresh())
+	return c
+}
+
+func printStates(w io.Writer, providers []catalog.State) {
+	fmt.Fprintln(w, "PROVIDER\tADDRESS\tLISTED\tSTATE")
+	for _, p := range providers {
+		state := "ok"
+		if p.Error != "" {
+			state = p.Error
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", p.Name, p.BaseURL, p.Models, state)
+	}
+}
+
+// dollars are the columns of prices.
+func dollars(p provider.Prices) string {
+	more := ""
+	if len(p.Tiers) > 0 {
+		more = "+"
+	}
+	return p.Input.String() + more + "\t" + p.Output.String() + more
 }
 
 // needsGateway says what to do when a command that needs a running gateway

@@ -1,31 +1,22 @@
 package provider
 
 import (
-	"compress/gzip"
 	_ "embed"
-	"fmt"
-	"io"
 	"path"
+	"reflect"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// factsFile holds what is publicly known of models: lines of tab-separated
-// columns after a header that names its source, date and columns.
-// MODELS_DEV is the JSON Lines file that genfacts describes.
+// embedded are the facts of this release, packed. MODELS_DEV is the file that
+// genfacts describes.
 //
 //go:generate go run ./genfacts $MODELS_DEV facts.tsv.gz
 //go:embed facts.tsv.gz
-var factsFile string
-
-const (
-	factsSchema  = "# limen model facts, schema 1"
-	factsColumns = 11
-	factsSize    = 4 << 20 // uncompressed, at most
-)
+var embedded string
 
 // homes maps the maker's part of an ID such as "x-ai/grok-4" to the vendor that
 // is the maker's own service.
@@ -52,27 +43,71 @@ var homes = map[string]string{
 	"zai-org":     "zhipu",
 }
 
-// Facts returns what is publicly known of a model at a vendor. Where the vendor
+// Facts are what is publicly known of models, as of a date. They never change.
+type Facts struct {
+	origin  Origin
+	models  map[factKey]Model
+	vendors []string
+	makers  []string // those of vendors that are homes
+}
+
+type factKey struct{ vendor, id string } // id in lower case
+
+// Origin says where facts are from.
+type Origin struct {
+	Source string `json:"source"`
+	Date   string `json:"date"` // 2006-01-02
+}
+
+// Embedded returns the facts of this release. They are read on the first call;
+// a file that cannot be read is a fault of the build.
+var Embedded = sync.OnceValue(func() *Facts {
+	facts, err := readFacts(strings.NewReader(embedded))
+	if err != nil {
+		panic("provider: embedded facts: " + err.Error())
+	}
+	return facts
+})
+
+// EmbeddedOrigin is the origin of the facts of this release. It does not read
+// them whole.
+func EmbeddedOrigin() Origin {
+	origin, err := readOrigin(strings.NewReader(embedded))
+	if err != nil {
+		panic("provider: embedded facts: " + err.Error())
+	}
+	return origin
+}
+
+// Origin says where the facts are from.
+func (f *Facts) Origin() Origin { return f.origin }
+
+// Len is how many models there are.
+func (f *Facts) Len() int { return len(f.models) }
+
+// Has reports whether there are models of a vendor.
+func (f *Facts) Has(vendor string) bool { return slices.Contains(f.vendors, vendor) }
+
+// Model returns what is publicly known of a model at a vendor. Where the vendor
 // is not known to have it, the model's maker is asked, and at last every vendor:
-// one that alone has that ID is believed. A date at the end of an ID may be
-// missing there, as may what a cloud puts around its maker's ID, and letter case
-// does not matter.
+// one that alone has that ID is believed, but for its prices, which are its own.
+// A date at the end of an ID may be missing there, as may what a cloud puts
+// around its maker's ID, and letter case does not matter.
 //
-// The facts are as old as their file. Lists in them are shared: do not change them.
-func Facts(vendor, id string) (Model, bool) {
-	facts := loadFacts()
+// Lists in the result are shared: do not change them.
+func (f *Facts) Model(vendor, id string) (Model, bool) {
 	id = strings.ToLower(id)
 	if v, ok := Lookup(vendor); ok && v.Listed.Vendor != "" {
 		vendor = v.Listed.Vendor
 	}
 	for _, id := range []string{id, withoutDate(id)} {
-		if m, ok := facts.find(vendor, id); ok {
+		if m, ok := f.find(vendor, id); ok {
 			return m, true
 		}
 	}
 	if own := withoutCloud(id); own != id {
 		for _, id := range []string{own, withoutDate(own)} {
-			if m, n := facts.anywhere(facts.makers, id); n == 1 {
+			if m, n := f.anywhere(f.makers, id); n == 1 {
 				return m, true
 			}
 		}
@@ -82,9 +117,9 @@ func Facts(vendor, id string) (Model, bool) {
 
 // Known are the models that stand in for the list of a vendor that gives none,
 // by ID.
-func (v Vendor) Known() []Model {
+func (f *Facts) Known(v Vendor) []Model {
 	var models []Model
-	for key, m := range loadFacts().models {
+	for key, m := range f.models {
 		if fits, err := path.Match(v.Listed.Models, key.id); err == nil && fits && key.vendor == v.Listed.Vendor {
 			models = append(models, m)
 		}
@@ -92,9 +127,38 @@ func (v Vendor) Known() []Model {
 	return sorted(models)
 }
 
+// Changes count the models in which facts differ from earlier ones.
+type Changes struct {
+	New     int `json:"new"`
+	Gone    int `json:"gone"`
+	Changed int `json:"changed"`        // in anything but prices
+	Prices  int `json:"prices_changed"` // of models that both have
+}
+
+// Since counts what changed since earlier facts.
+func (f *Facts) Since(old *Facts) Changes {
+	var c Changes
+	for key, m := range f.models {
+		was, ok := old.models[key]
+		if !ok {
+			c.New++
+			continue
+		}
+		if !reflect.DeepEqual(m.Prices, was.Prices) {
+			c.Prices++
+		}
+		m.Prices, was.Prices = Prices{}, Prices{}
+		if !reflect.DeepEqual(m, was) {
+			c.Changed++
+		}
+	}
+	c.Gone = len(old.models) - (len(f.models) - c.New)
+	return c
+}
+
 // Merge returns what is known of a model from the vendor's own list and from
-// public facts. What the vendor says wins, but for Created, where the earlier
-// time does: some servers put the time of the call there.
+// public facts. What the vendor says wins, price by price too, but for Created, where the
+// earlier time does: some servers put the time of the call there.
 func Merge(listed, facts Model) Model {
 	m := listed
 	if m.Created == 0 || facts.Created != 0 && facts.Created < m.Created {
@@ -117,6 +181,7 @@ func Merge(listed, facts Model) Model {
 	m.Efforts = words(m.Efforts, facts.Efforts)
 	m.Thinking = words(m.Thinking, facts.Thinking)
 	m.Knowledge = first(m.Knowledge, facts.Knowledge)
+	m.Prices = m.Prices.merged(facts.Prices)
 	return m
 }
 
@@ -154,35 +219,30 @@ func withoutCloud(id string) string {
 	return id
 }
 
-type factKey struct{ vendor, id string } // id in lower case
-
-type factTable struct {
-	models  map[factKey]Model
-	vendors []string
-	makers  []string // those of vendors that are homes
-}
-
-func (t *factTable) find(vendor, id string) (Model, bool) {
-	if m, ok := t.models[factKey{vendor, id}]; ok {
+func (f *Facts) find(vendor, id string) (Model, bool) {
+	if m, ok := f.models[factKey{vendor, id}]; ok {
 		return m, true
 	}
 	if maker, name, ok := strings.Cut(id, "/"); ok {
-		if m, ok := t.models[factKey{homes[maker], name}]; ok {
+		if m, ok := f.models[factKey{homes[maker], name}]; ok {
+			if homes[maker] != vendor {
+				m.Prices = Prices{}
+			}
 			return m, true
 		}
 	}
-	if m, n := t.anywhere(t.makers, id); n > 0 {
+	if m, n := f.anywhere(f.makers, id); n > 0 {
 		return m, n == 1
 	}
-	m, n := t.anywhere(t.vendors, id)
+	m, n := f.anywhere(f.vendors, id)
 	return m, n == 1
 }
 
-// anywhere returns the model of that ID and how many of the vendors have one.
-// Of several it returns none.
-func (t *factTable) anywhere(vendors []string, id string) (found Model, n int) {
+// anywhere returns the model of that ID, without prices, and how many of the
+// vendors have one. Of several it returns none.
+func (f *Facts) anywhere(vendors []string, id string) (found Model, n int) {
 	for _, v := range vendors {
-		if m, ok := t.models[factKey{v, id}]; ok {
+		if m, ok := f.models[factKey{v, id}]; ok {
 			found = m
 			n++
 		}
@@ -190,110 +250,6 @@ func (t *factTable) anywhere(vendors []string, id string) (found Model, n int) {
 	if n != 1 {
 		found = Model{}
 	}
+	found.Prices = Prices{}
 	return found, n
-}
-
-// loadFacts reads the embedded file on its first call. A file that cannot be
-// read is a fault of the build.
-var loadFacts = sync.OnceValue(func() *factTable {
-	table, err := readFacts(factsFile)
-	if err != nil {
-		panic("provider: embedded facts: " + err.Error())
-	}
-	return table
-})
-
-func readFacts(file string) (*factTable, error) {
-	z, err := gzip.NewReader(strings.NewReader(file))
-	if err != nil {
-		return nil, err
-	}
-	var text strings.Builder
-	if _, err := io.Copy(&text, io.LimitReader(z, factsSize)); err != nil {
-		return nil, err
-	}
-	return parseFacts(text.String())
-}
-
-func parseFacts(text string) (*factTable, error) {
-	if !strings.HasPrefix(text, factsSchema+"\n") {
-		return nil, fmt.Errorf("header is not %q", factsSchema)
-	}
-	t := &factTable{models: make(map[factKey]Model, strings.Count(text, "\n"))}
-	makers := map[string]bool{}
-	for _, home := range homes {
-		makers[home] = true
-	}
-	lists := listSet{}
-	last := ""
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		vendor, m, err := parseFact(strings.TrimSuffix(line, "\n"), lists)
-		if err != nil {
-			return nil, err
-		}
-		if vendor != last {
-			t.vendors = append(t.vendors, vendor)
-			if makers[vendor] {
-				t.makers = append(t.makers, vendor)
-			}
-			last = vendor
-		}
-		t.models[factKey{vendor, strings.ToLower(m.ID)}] = m
-	}
-	return t, nil
-}
-
-// parseFact reads one line: vendor, ID, name, release date, context, greatest
-// answer, modalities in and out, abilities, efforts, knowledge.
-func parseFact(line string, lists listSet) (vendor string, m Model, err error) {
-	c := strings.Split(line, "\t")
-	if len(c) != factsColumns || len(c[8]) != 5 {
-		return "", Model{}, fmt.Errorf("bad line %q", line)
-	}
-	// "n" is No, "y" is Yes, anything else is Unknown.
-	can := func(i int) Ability { return Ability(1 + strings.IndexByte("ny", c[8][i])) }
-	m = Model{
-		ID:          c[1],
-		Name:        c[2],
-		Input:       lists.of(c[6]),
-		Output:      lists.of(c[7]),
-		Tools:       can(0),
-		Reasoning:   can(1),
-		Structured:  can(2),
-		Attachments: can(3),
-		Temperature: can(4),
-		Efforts:     lists.of(c[9]),
-		Knowledge:   c[10],
-	}
-	m.Vision = sees(m.Input)
-	released, err := time.Parse(time.DateOnly, c[3])
-	if err != nil {
-		return "", Model{}, err
-	}
-	m.Created = released.Unix()
-	if m.Context, err = strconv.Atoi(c[4]); err != nil {
-		return "", Model{}, err
-	}
-	if m.MaxOutput, err = strconv.Atoi(c[5]); err != nil {
-		return "", Model{}, err
-	}
-	return c[0], m, nil
-}
-
-// A listSet keeps one copy of each list, keyed by its words with commas.
-type listSet map[string][]string
-
-func (s listSet) of(words string) []string {
-	if words == "" {
-		return nil
-	}
-	l, ok := s[words]
-	if !ok {
-		l = strings.Split(words, ",")
-		s[words] = l
-	}
-	return l
 }

@@ -41,7 +41,7 @@ func TestFacts(t *testing.T) {
 		{"cerebras", "gpt-oss-120b", want{"GPT OSS 120B", 131072, 40960, Yes, Yes, No, "low medium high"}},
 	}
 	for _, test := range tests {
-		m, ok := Facts(test.vendor, test.id)
+		m, ok := Embedded().Model(test.vendor, test.id)
 		if !ok {
 			t.Errorf("%s %s is not known", test.vendor, test.id)
 			continue
@@ -52,12 +52,12 @@ func TestFacts(t *testing.T) {
 		}
 	}
 
-	m, _ := Facts("openai", "gpt-5")
+	m, _ := Embedded().Model("openai", "gpt-5")
 	released := time.Date(2025, 8, 7, 0, 0, 0, 0, time.UTC).Unix()
 	if m.Created != released || m.Knowledge != "2024-09-30" || m.Structured != Yes || m.Attachments != Yes || m.Temperature != No {
 		t.Errorf("gpt-5: got %+v", m)
 	}
-	if m, _ := Facts("deepseek", "deepseek-chat"); m.Structured != Unknown {
+	if m, _ := Embedded().Model("deepseek", "deepseek-chat"); m.Structured != Unknown {
 		t.Errorf("deepseek-chat: structured %v, want unknown: nobody said", m.Structured)
 	}
 }
@@ -71,7 +71,7 @@ func TestFactsNotKnown(t *testing.T) {
 		{"lab", "openai/"},
 		{"lab", "openai/gpt-oss-120b"}, // many serve it, each with other limits, and none is its maker
 	} {
-		if m, ok := Facts(test[0], test[1]); ok || m.ID != "" {
+		if m, ok := Embedded().Model(test[0], test[1]); ok || m.ID != "" {
 			t.Errorf("%q %q: got %+v", test[0], test[1], m)
 		}
 	}
@@ -82,7 +82,7 @@ func TestKnown(t *testing.T) {
 		"vertex": "gemini-3.5-flash", "vertex-anthropic": "claude-opus-4-8@default", "bedrock": "us.anthropic.claude-opus-4-8",
 	} {
 		v, _ := Lookup(name)
-		known := v.Known()
+		known := Embedded().Known(v)
 		has := func(id string) bool {
 			return slices.ContainsFunc(known, func(m Model) bool { return m.ID == id })
 		}
@@ -94,14 +94,64 @@ func TestKnown(t *testing.T) {
 		}
 	}
 	openai, _ := Lookup("openai")
-	if known := append(openai.Known(), Vendor{}.Known()...); len(known) > 0 {
+	if known := append(Embedded().Known(openai), Embedded().Known(Vendor{})...); len(known) > 0 {
 		t.Errorf("%d models stand in for a list that there is", len(known))
+	}
+}
+
+// Prices are those of the vendor that is asked, never of another that has the
+// same model.
+func TestFactsPrices(t *testing.T) {
+	for _, test := range []struct{ vendor, id, want string }{
+		{"openai", "gpt-5", "1.25,10,0.125"},
+		{"openai", "gpt-5-2025-08-07", "1.25,10,0.125"},
+		{"openai", "openai/gpt-5", "1.25,10,0.125"},
+		{"azure", "gpt-5.5", "5,30,0.5;272000:10,45,1"},
+		{"lab", "gpt-5", ""},
+		{"lab", "openai/gpt-5", ""},
+		{"vllm", "moonshotai/Kimi-K2.6", ""},
+		{"bedrock", "apac.anthropic.claude-opus-4-8-v1:0", ""},
+		{"minimax", "MiniMax-M2.1", "0.3,1.2,0.03,0.375"}, // by other names
+		{"bedrock", "google.gemma-3-12b-it", "0.05,0.1"},  // 0.049999999999999996 and 0.09999999999999999 there
+		{"github-models", "openai/gpt-4.1", "0,0"},        // stated, and nothing to pay
+		{"ollama", "gpt-oss:120b", ""},                    // nobody said
+	} {
+		m, ok := Embedded().Model(test.vendor, test.id)
+		if got := m.Prices.String(); !ok || got != test.want {
+			t.Errorf("%s %s: %q, %v, want %q", test.vendor, test.id, got, ok, test.want)
+		}
+	}
+}
+
+func TestSince(t *testing.T) {
+	facts := func(rows ...Row) *Facts {
+		t.Helper()
+		packed, err := PackFacts(Origin{"s", "2026-01-01"}, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := ReadFacts(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	row := func(id string, context int, input int64) Row {
+		return Row{"lab", Model{ID: id, Name: id, Context: context, Prices: Prices{Rates: Rates{Input: PriceOf(input)}}}}
+	}
+	old := facts(row("same", 1, 1), row("longer", 1, 1), row("dearer", 1, 1), row("both", 1, 1), row("gone", 1, 1))
+	now := facts(row("same", 1, 1), row("longer", 2, 1), row("dearer", 1, 2), row("both", 2, 2), row("new", 1, 1), row("newer", 1, 1))
+	if got, want := now.Since(old), (Changes{New: 2, Gone: 1, Changed: 2, Prices: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := now.Since(now); got != (Changes{}) {
+		t.Errorf("nothing changed: %+v", got)
 	}
 }
 
 // The home of every maker has facts, or the entry is a misspelling.
 func TestHomesHaveFacts(t *testing.T) {
-	facts := loadFacts()
+	facts := Embedded()
 	for maker, home := range homes {
 		if !slices.Contains(facts.makers, home) {
 			t.Errorf("%s: no facts of %s", maker, home)
@@ -110,10 +160,10 @@ func TestHomesHaveFacts(t *testing.T) {
 }
 
 func TestFactsFile(t *testing.T) {
-	if len(factsFile) > 60_000 {
-		t.Errorf("the file has %d bytes, want at most 60000", len(factsFile))
+	if len(embedded) > 60_000 {
+		t.Errorf("the file has %d bytes, want at most 60000", len(embedded))
 	}
-	facts := loadFacts()
+	facts := Embedded()
 	if n := len(facts.models); n < 1500 {
 		t.Errorf("%d models, want all of the file", n)
 	}
@@ -125,36 +175,18 @@ func TestFactsFile(t *testing.T) {
 	}
 }
 
-func TestParseFactsRefuses(t *testing.T) {
-	const good = "lab\tm\tM\t2026-01-01\t1\t1\ttext\ttext\tyn-yy\t\t2025"
-	if _, err := parseFacts(factsSchema + "\n# about\n" + good + "\n"); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{
-		"",
-		good,
-		"# limen model facts, schema 2\n" + good,
-		factsSchema + "\nlab\tm",
-		factsSchema + "\n" + strings.Replace(good, "2026-01-01", "soon", 1),
-		factsSchema + "\n" + strings.Replace(good, "\t1\t", "\tone\t", 1),
-		factsSchema + "\n" + strings.Replace(good, "yn-yy", "y", 1),
-	} {
-		if _, err := parseFacts(text); err == nil {
-			t.Errorf("%q was read", text)
-		}
-	}
-}
-
 func TestMerge(t *testing.T) {
 	facts := Model{
 		ID: "M", Created: 1000, OwnedBy: "maker", Name: "M", Description: "d", Context: 100, MaxOutput: 10,
 		Input: []string{"text", "image"}, Output: []string{"text"}, Tools: Yes, Reasoning: Yes, Structured: Yes, Vision: Yes,
 		Attachments: Yes, Temperature: No, Efforts: []string{"low"}, Thinking: []string{"enabled"}, Knowledge: "2025",
+		Prices: Prices{Rates: Rates{Input: PriceOf(1), Output: PriceOf(2)}, Tiers: []Tier{{Over: 1}}},
 	}
 	listed := Model{
 		ID: "m", Created: 900, OwnedBy: "me", Name: "mine", Description: "e", Context: 50, MaxOutput: 5,
 		Input: []string{"text"}, Output: []string{"audio"}, Tools: No, Reasoning: No, Structured: No, Vision: No,
 		Attachments: No, Temperature: Yes, Efforts: []string{"high"}, Thinking: []string{"adaptive"}, Knowledge: "2026",
+		Prices: Prices{Rates: Rates{Input: PriceOf(3), Output: PriceOf(0)}, Tiers: []Tier{{Over: 2}}},
 	}
 	for i, v, w := 0, reflect.ValueOf(listed), reflect.ValueOf(facts); i < v.NumField(); i++ {
 		if v.Field(i).IsZero() || w.Field(i).IsZero() {
@@ -168,6 +200,12 @@ func TestMerge(t *testing.T) {
 		{"the list wins", listed, facts, listed},
 		{"facts fill the gaps", Model{}, facts, facts},
 		{"no facts", listed, Model{}, listed},
+		{"prices one by one", Model{Prices: Prices{Rates: Rates{Input: PriceOf(3)}}}, facts, Model{
+			ID: "M", Created: 1000, OwnedBy: "maker", Name: "M", Description: "d", Context: 100, MaxOutput: 10,
+			Input: facts.Input, Output: facts.Output, Tools: Yes, Reasoning: Yes, Structured: Yes, Vision: Yes,
+			Attachments: Yes, Temperature: No, Efforts: facts.Efforts, Thinking: facts.Thinking, Knowledge: "2025",
+			Prices: Prices{Rates: Rates{Input: PriceOf(3), Output: PriceOf(2)}, Tiers: facts.Prices.Tiers},
+		}},
 		{"the time of the call is no release", Model{ID: "m", Created: 2000}, Model{Created: 1000}, Model{ID: "m", Created: 1000}},
 	}
 	for _, test := range tests {
@@ -181,7 +219,7 @@ func TestFactsMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	table, err := readFacts(factsFile)
+	table, err := readFacts(strings.NewReader(embedded))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +234,7 @@ func TestFactsMemory(t *testing.T) {
 
 func BenchmarkReadFacts(b *testing.B) {
 	for b.Loop() {
-		if _, err := readFacts(factsFile); err != nil {
+		if _, err := readFacts(strings.NewReader(embedded)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -204,6 +242,6 @@ func BenchmarkReadFacts(b *testing.B) {
 
 func BenchmarkFacts(b *testing.B) {
 	for b.Loop() {
-		Facts("lab", "moonshotai/Kimi-K2.6")
+		Embedded().Model("lab", "moonshotai/Kimi-K2.6")
 	}
 }

@@ -38,6 +38,8 @@ type Model struct {
 	Efforts   []string // values of reasoning_effort, as listed
 	Thinking  []string // of Anthropic's types "adaptive" and "enabled", those listed
 	Knowledge string   // date of the last training data: YYYY, YYYY-MM or YYYY-MM-DD
+
+	Prices Prices `json:",omitzero"` // at the vendor
 }
 
 // An Ability says whether a model can do something. That nobody said so is not
@@ -215,6 +217,7 @@ type entry struct {
 
 	SupportedParameters []string `json:"supported_parameters"`
 	KnowledgeCutoff     string   `json:"knowledge_cutoff"`
+	Pricing             perToken `json:"pricing"`
 
 	Capabilities struct {
 		// Mistral
@@ -275,6 +278,7 @@ func (e *entry) model() Model {
 		Input:     words(e.Architecture.InputModalities, e.InputModalities),
 		Output:    words(e.Architecture.OutputModalities, e.OutputModalities),
 		Knowledge: e.KnowledgeCutoff,
+		Prices:    Prices{Rates: e.Pricing.rates()},
 	}
 	if e.MaxInputTokens > 0 {
 		m.MaxOutput = first(m.MaxOutput, tokens(e.MaxTokens))

@@ -40,3 +40,11 @@ func (s *Store) SetModelList(ctx context.Context, list ModelList) error {
 	}
 	return nil
 }
+
+// DeleteModelList forgets a provider's list, if there is one.
+func (s *Store) DeleteModelList(ctx context.Context, provider string) error {
+	if _, err := s.write.ExecContext(ctx, "DELETE FROM model_lists WHERE provider = $1", provider); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}

@@ -16,10 +16,10 @@ const (
 )
 
 // Models asks for the models that the upstream offers. Of one that has no list,
-// they are those that are publicly known.
-func (u *Upstream) Models(ctx context.Context) ([]provider.Model, error) {
+// they are those that facts know.
+func (u *Upstream) Models(ctx context.Context, facts *provider.Facts) ([]provider.Model, error) {
 	if u.listing.Path == "" {
-		return u.Vendor.Known(), nil
+		return facts.Known(u.Vendor), nil
 	}
 	var pages [][]provider.Model
 	for path := u.listing.Path; ; {

@@ -277,7 +277,7 @@ func TestModels(t *testing.T) {
 				w.WriteHeader(tt.status)
 				io.WriteString(w, tt.body)
 			})
-			models, err := u.Models(t.Context())
+			models, err := u.Models(t.Context(), provider.Embedded())
 			var ids []string
 			for _, m := range models {
 				ids = append(ids, m.ID)
@@ -317,7 +317,7 @@ func TestModelsOfPages(t *testing.T) {
 				}
 				io.WriteString(w, `{"data":[{"id":"a"}]}`)
 			})
-			models, err := u.Models(t.Context())
+			models, err := u.Models(t.Context(), provider.Embedded())
 			if got := strings.Join(uris, " "); err != nil || got != tt.uris || len(models) != len(uris) || models[len(models)-1].ID != "b" {
 				t.Errorf("got %v, %v by %s, want %s", models, err, got, tt.uris)
 			}
@@ -328,7 +328,7 @@ func TestModelsOfPages(t *testing.T) {
 		calls++
 		io.WriteString(w, `{"data":[{"id":"a"}],"has_more":true,"last_id":"a"}`)
 	})
-	if models, err := u.Models(t.Context()); err != nil || len(models) != 1 || calls != maxPages {
+	if models, err := u.Models(t.Context(), provider.Embedded()); err != nil || len(models) != 1 || calls != maxPages {
 		t.Errorf("an endless list: %d models, %v after %d calls", len(models), err, calls)
 	}
 }
@@ -342,7 +342,7 @@ func TestModelsWithoutList(t *testing.T) {
 		u := serve(t, Config{Vendor: tt.vendor, Key: "k", Speaks: []dialect.Name{dialect.Bedrock}}, func(_ http.ResponseWriter, r *http.Request) {
 			t.Errorf("got %s", r.RequestURI)
 		})
-		if models, err := u.Models(t.Context()); err != nil || (len(models) > 0) != tt.known {
+		if models, err := u.Models(t.Context(), provider.Embedded()); err != nil || (len(models) > 0) != tt.known {
 			t.Errorf("%s: %d models, %v", tt.vendor.Name, len(models), err)
 		}
 	}
@@ -379,7 +379,7 @@ func TestMetadataServicesAreNotCalled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := u.Models(t.Context()); !errors.Is(err, errBlocked) {
+		if _, err := u.Models(t.Context(), provider.Embedded()); !errors.Is(err, errBlocked) {
 			t.Errorf("%s: got %v, want that it is blocked", base, err)
 		}
 		u.Close()
