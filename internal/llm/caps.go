@@ -12,6 +12,12 @@ type Caps struct {
 	Model  string // as the upstream calls it
 	Vendor string // who reads opaque state of this model, as in Opaque.Vendor
 	Origin string // hash of vendor, account and model family; "" matches any
+	// Bound: the model's opaque state can only be read in the account in which
+	// it was made.
+	Bound bool
+	// Retold: its answers hold what clients of its own dialect do not know, so
+	// that they are told anew even to those.
+	Retold bool
 
 	MaxOutput        int64 // tokens; 0 when not known
 	DefaultMaxTokens int64 // where a limit must be said and the client says none; 0 is the codec's own
@@ -55,29 +61,56 @@ type ChatCaps struct {
 	NoNames     bool
 	NoFiles     bool
 	OneChoice   bool
+	ManyOnly    bool // n is an error when it is 1
+	// ZeroTemperature is an object whose members stand for a temperature of 0,
+	// where that is an error; "" is none.
+	ZeroTemperature string
+	Temperature     [2]float64 // lowest and highest; both 0 is any
+	DocumentURL     bool       // files are parts of type "document_url"
+	AudioURL        bool       // sound is a URL
 	// ToolChoice lists what tool_choice may be: "none", "auto", "required",
 	// "function". Nil is all.
 	ToolChoice []string
-	ToolWords  [][2]string // other spellings of those
-	CallID     string      // pattern of every call's ID; "" is any
-	NamedTools bool        // a tool's message says its name
+	// ThinkingChoice is ToolChoice while the model thinks; nil is the same.
+	ThinkingChoice []string
+	ToolWords      [][2]string // other spellings of those
+	CallID         string      // pattern of every call's ID; "" is any
+	NamedTools     bool        // a tool's message says its name
 	// AnswerFirst: no user message directly after a tool's.
 	AnswerFirst bool
 	NoCustom    bool // knows functions only
 	NoGrammar   bool
 	Formats     []string // of response_format, besides "text"; nil is all
+	// SchemaWhole: no JSON schema for an answer that is streamed.
+	SchemaWhole bool
+	TypedAnyOf  bool // schemas have a type in each alternative of an anyOf, and none beside it
 	// Reasoning is the member in which thinking comes and goes back.
-	Reasoning     string
-	Echo          Echo
-	On, Off       string // objects whose members switch thinking
-	Budget        string // the member that limits thinking tokens; a dot goes one level down; "" is none
+	Reasoning string
+	Echo      Echo
+	// Tags: thinking may come within the text, first and between <think> and
+	// </think>.
+	Tags      bool
+	EchoTags  bool // it goes back so
+	Snapshots bool // entries of a stream's reasoning_details repeat what came before
+	// On and Off are objects whose members switch thinking, those of Hide keep
+	// it out of the answer.
+	On, Off, Hide string
+	Budget        string // the member that limits thinking tokens; "" is none
 	ThinksUnasked bool   // it thinks unless it is told not to
 	// NoThinkingTools: tools are refused while the model thinks. The server's
 	// Responses take both.
-	NoThinkingTools bool
-	EffortAs        [][2]string
+	NoThinkingTools    bool
+	NoThinkingSampling bool // temperature and its like are refused while it thinks
+	NoThinkingJSON     bool // "json_object" is refused while it thinks
+	JSONWord           bool // "json_object" is refused where no message has the word
+	EffortAs           [][2]string
 	// ParallelOff: one call at a time unless parallel calls are asked for.
-	ParallelOff    bool
+	ParallelOff bool
+	// ToolStream is an object whose members have arguments of calls come in
+	// pieces; "" is none.
+	ToolStream     string
+	StrictAlike    bool // either all functions are strict or none
+	MaxMarks       int  // of cache_control; 0 is any number
 	NoStreamUsage  bool // does not know stream_options
 	AskUsage       bool // usage of a stream comes only when asked for
 	ReasoningApart bool // completion_tokens leave the reasoning out
@@ -129,11 +162,20 @@ type BedrockCaps struct {
 	// "nova", "gpt-oss", "openai"; "" is none.
 	Family     string
 	NoStopSeqs bool
+	// NoCachePoints: a model of a family that can cache, which cannot.
+	NoCachePoints bool
 }
 
 // TakesEffort reports whether an effort may be said.
 func (c *Caps) TakesEffort(effort string) bool {
 	return c.Efforts == nil || slices.Contains(c.Efforts, effort)
+}
+
+// ThinkingTools reports whether a request has the model both think and call
+// tools, where it does not do both.
+func (c *Caps) ThinkingTools(req *Request) bool {
+	return c.Chat.NoThinkingTools && req.Reasoning.Wants(c.Chat.ThinksUnasked) &&
+		slices.ContainsFunc(req.Tools, func(t Tool) bool { return t.Server == nil })
 }
 
 // efforts from least to most.

@@ -1,5 +1,7 @@
 package llm
 
+import "slices"
+
 // Request is what a client asks for, in no dialect's form. A client's decoder
 // makes it, an upstream's encoder says it; nothing else looks into it.
 //
@@ -27,6 +29,9 @@ type Request struct {
 	Stream     bool
 	WantsUsage bool // within a stream
 
+	// Details are reasoning_details of Chat Completions as written, by message,
+	// for servers that take them back unchanged.
+	Details map[int]Raw
 	// Other are the members that have no place here, in their order, and what
 	// an upstream that shares the client's dialect may still be told.
 	Other []Member
@@ -47,7 +52,16 @@ type Words struct {
 	Items  string            // the member that lists messages or items
 	Parts  string            // the member of a message that lists its parts
 	Params map[string]string // members, by their names in Chat Completions, where they differ
+	// MarksCache: clients say themselves where a prefix ends that is worth
+	// caching.
+	MarksCache bool
+	// Shows are the calls of an upstream's own tools that answers can tell of.
+	Shows []ServerKind
 }
+
+// CanShow reports whether an answer can tell of a call that the upstream ran
+// itself.
+func (w *Words) CanShow(kind ServerKind) bool { return w == nil || slices.Contains(w.Shows, kind) }
 
 // Param is the client's name of a member, given Chat Completions' name of it.
 func (w *Words) Param(chat string) string {
@@ -92,6 +106,7 @@ type Message struct {
 	Phase Raw // "commentary" or "final_answer"; Responses only
 	ID    Raw
 	Parts []Part
+	Other []Member // that have no place here, of an assistant in Chat Completions
 }
 
 // Reasoning is what a model thought, in texts that may be shown and in opaque
@@ -376,6 +391,19 @@ type ReasoningWish struct {
 	Display string       // "summarized" or "omitted"; "" when not said
 	Sealed  bool         // the client takes opaque reasoning back (include)
 	Native  Raw          // `thinking` as the client wrote it
+	Router  Raw          // `reasoning` of Chat Completions as the client wrote it
+}
+
+// Wants reports whether the model shall think; unsaid is what holds where the
+// request says nothing of it.
+func (w *ReasoningWish) Wants(unsaid bool) bool {
+	switch {
+	case w.Mode == ThinkingOff, w.Effort == "none":
+		return false
+	case w.Mode == ThinkingUnset && w.Effort == "":
+		return unsaid
+	}
+	return true
 }
 
 // ThinkingMode is a way to think.
@@ -429,6 +457,12 @@ type Cache struct {
 	TTL  string
 	Mode string      // "implicit" or "explicit"; "" when not said
 	Auto *Breakpoint // the vendor places it
+}
+
+// PlacesCache reports whether breakpoints are to be put into a request that
+// has none: its client could not have said them, and did not speak against it.
+func (r *Request) PlacesCache(c *Caps) bool {
+	return c.PlaceCache && r.Cache.Auto == nil && r.Cache.Mode != "explicit" && (r.Words == nil || !r.Words.MarksCache)
 }
 
 // State are the members that need a store.

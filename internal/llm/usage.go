@@ -21,6 +21,15 @@ func (u Usage) Total() int64 {
 	return u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning
 }
 
+// Plus is what two requests used together.
+func (u Usage) Plus(v Usage) Usage {
+	sum := func(a, b int64) int64 { return min(a+b, maxTokens) }
+	return Usage{
+		Input: sum(u.Input, v.Input), CacheRead: sum(u.CacheRead, v.CacheRead), CacheWrite: sum(u.CacheWrite, v.CacheWrite),
+		Output: sum(u.Output, v.Output), Reasoning: sum(u.Reasoning, v.Reasoning), Estimated: u.Estimated || v.Estimated,
+	}
+}
+
 // maxTokens bounds a counter: no model takes or gives as much, and sums of
 // such counters cannot overflow.
 const maxTokens = 1 << 40

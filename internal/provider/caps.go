@@ -30,6 +30,7 @@ func Caps(v Vendor, model string, m Model, d dialect.Name) *llm.Caps {
 		caps.NoSampling = m.Temperature == No
 	}
 	caps.Model, caps.Vendor = model, v.reader(family, d)
+	caps.Bound = caps.Vendor != "" && !unbound[caps.Vendor]
 	if m.Reasoning != Unknown {
 		caps.Reasons, caps.ReasonsKnown = m.Reasoning == Yes, true
 	}
@@ -37,9 +38,14 @@ func Caps(v Vendor, model string, m Model, d dialect.Name) *llm.Caps {
 	if caps.Efforts == nil {
 		caps.Efforts = m.Efforts
 	}
+	caps.PlaceCache = caps.Bedrock.Family == "anthropic" || caps.Bedrock.Family == "nova" // which cache only what is marked
 	switch d {
 	case dialect.OpenAIChat, dialect.OpenAIResponses:
-		v.chatCaps(&caps, line != nil && line.noSwitch)
+		v.Quirks = v.Quirks.of(model)
+		v.chatCaps(&caps, line)
+		c := &caps.Chat
+		c.NoThinkingTools = c.NoThinkingTools && d == dialect.OpenAIChat
+		caps.Retold = d == dialect.OpenAIChat && (c.Tags || c.Snapshots || c.Reasoning == "content" && mayReason(&caps))
 	case dialect.Anthropic:
 		v.anthropicCaps(&caps, m)
 	case dialect.Gemini:
@@ -57,6 +63,12 @@ var readers = map[dialect.Name]string{
 	dialect.Anthropic:       "anthropic",
 	dialect.Gemini:          "google",
 }
+
+// unbound are the readers that open, in any account, what was made in another.
+var unbound = map[string]bool{"anthropic": true, "google": true}
+
+// mayReason reports whether a model is known to think, or not known at all.
+func mayReason(caps *llm.Caps) bool { return caps.Reasons || !caps.ReasonsKnown }
 
 // reader is who reads opaque state of a family's models.
 func (v Vendor) reader(f *family, d dialect.Name) string {
@@ -114,7 +126,7 @@ func matches(patterns []string, name string) bool {
 }
 
 // chatCaps adds what the vendor's row says of OpenAI's dialects.
-func (v Vendor) chatCaps(caps *llm.Caps, noSwitch bool) {
+func (v Vendor) chatCaps(caps *llm.Caps, l *line) {
 	q, c := &v.Quirks, &caps.Chat
 	known := v.Name != "" // what nothing is known of is told what the client said
 	c.NoDeveloper = known && !q.Developer
@@ -134,16 +146,20 @@ func (v Vendor) chatCaps(caps *llm.Caps, noSwitch bool) {
 			c.Rename = append(c.Rename, [2]string{r.From, r.To})
 		}
 	}
-	c.Strict, c.NoNames, c.NoFiles, c.OneChoice = q.Strict, q.NoNames, q.NoFiles, q.OneChoice
+	c.Strict, c.NoNames, c.NoFiles, c.OneChoice, c.ManyOnly = q.Strict, q.NoNames, q.NoFiles, q.OneChoice, q.ManyOnly
+	c.DocumentURL, c.AudioURL = q.DocumentURL, q.AudioURL
+	c.ZeroTemperature, c.Temperature = q.Temperature.Zero, [2]float64{q.Temperature.Low, q.Temperature.High}
 	c.NoStreamUsage = slices.Contains(q.Drop, "stream_options")
 	c.AskUsage = q.StreamUsage == UsageAsked
 	c.Formats = q.Formats
 	caps.SchemaAlone = caps.SchemaAlone || q.SchemaAlone
+	c.SchemaWhole, c.NoThinkingJSON, c.JSONWord, c.TypedAnyOf = q.SchemaWhole, q.NoThinkJSON, q.JSONWord, q.TypedAnyOf
 	c.Native, c.NoCustom, c.NoGrammar = q.Native, known && !q.Native, known && !q.Native
 	c.NoThinkingTools = c.NoThinkingTools && q.Native
-	c.Breakpoints, c.CacheControl, c.TopK = q.Breakpoints, q.CacheControl, q.TopK
+	c.NoThinkingSampling = c.NoThinkingSampling && q.Native
+	c.Breakpoints, c.CacheControl, c.MaxMarks, c.TopK = q.Breakpoints, q.CacheControl, q.MaxMarks, q.TopK
 	v.toolCaps(caps)
-	v.reasoningCaps(caps, noSwitch)
+	v.reasoningCaps(caps, l)
 	c.ReasoningApart = q.Answer.ReasoningApart
 	c.Finish = pairs(q.Answer.Finish)
 }
@@ -151,26 +167,28 @@ func (v Vendor) chatCaps(caps *llm.Caps, noSwitch bool) {
 func (v Vendor) toolCaps(caps *llm.Caps) {
 	t, c := &v.Quirks.Tools, &caps.Chat
 	c.ToolChoice = t.Choice
-	if caps.Reasons && t.Thinking != nil {
-		c.ToolChoice = t.Thinking
+	if caps.Reasons {
+		c.ThinkingChoice = t.Thinking
 	}
 	c.ToolWords, c.CallID = pairs(t.Words), t.CallID
 	c.AnswerFirst, c.NamedTools = t.AnswerFirst, t.Named
-	c.ParallelOff = t.ParallelOff
+	c.ParallelOff, c.ToolStream, c.StrictAlike = t.ParallelOff, t.Stream, t.StrictAlike
 	caps.NoParallel = caps.NoParallel || t.NoParallelFlag
 }
 
-func (v Vendor) reasoningCaps(caps *llm.Caps, noSwitch bool) {
+func (v Vendor) reasoningCaps(caps *llm.Caps, l *line) {
 	r, c := &v.Quirks.Reasoning, &caps.Chat
-	if !noSwitch {
+	if l == nil || !l.noSwitch {
 		c.On, c.Off = r.On, r.Off
 	}
-	c.Budget, c.EffortAs = r.Budget, pairs(r.EffortAs)
+	c.Hide, c.Budget, c.EffortAs = r.Hide, r.Budget, pairs(r.EffortAs)
+	c.Tags = r.Tags && mayReason(caps)
+	c.Snapshots, c.EchoTags = r.Snapshots, r.EchoTags
 	if r.Efforts != nil {
 		caps.Efforts = r.Efforts
 	}
 	c.Reasoning = r.Out
-	if r.Out == "" {
+	if r.Out == "" || l != nil && l.noEcho {
 		c.Echo = llm.EchoNever // what never came cannot go back
 		return
 	}

@@ -14,7 +14,7 @@ import (
 // of are the abilities of a model at a vendor, as the catalogue has them.
 func of(vendor, model string, d dialect.Name) *llm.Caps {
 	v, _ := Lookup(vendor)
-	m, _ := Facts(vendor, model)
+	m, _ := Embedded().Model(vendor, model)
 	return Caps(v, model, m, d)
 }
 
@@ -163,29 +163,29 @@ func TestCapsOfChat(t *testing.T) {
 		want          llm.ChatCaps
 	}{
 		{"", "who-knows", llm.ChatCaps{TokenLimit: "max_tokens", AskUsage: true}},
-		{"openai", "gpt-4.1", llm.ChatCaps{TokenLimit: "max_completion_tokens", AskUsage: true, Native: true, Breakpoints: true}},
+		{"openai", "gpt-4.1", llm.ChatCaps{TokenLimit: "max_completion_tokens", AskUsage: true, Native: true, Breakpoints: true, EffortAs: [][2]string{{"max", "xhigh"}}}},
 		{"mistral", "mistral-large-latest", llm.ChatCaps{
-			NoDeveloper: true, TokenLimit: "max_tokens", Seed: "random_seed", Strict: true, NoStreamUsage: true, NoCustom: true, NoGrammar: true,
+			NoDeveloper: true, TokenLimit: "max_tokens", Seed: "random_seed", Strict: true, DocumentURL: true, NoStreamUsage: true, NoCustom: true, NoGrammar: true,
 			ToolWords: [][2]string{{"required", "any"}}, CallID: "^[a-zA-Z0-9]{9}$", AnswerFirst: true, NamedTools: true,
 			Reasoning: "content", Echo: llm.EchoAlways, Finish: [][2]string{{"model_length", "length"}},
 		}},
 		{"moonshot", "kimi-k2.6", llm.ChatCaps{
-			NoDeveloper: true, TokenLimit: "max_completion_tokens", OneChoice: true, NoCustom: true, NoGrammar: true, ToolChoice: []string{"none", "auto", "function"},
+			NoDeveloper: true, TokenLimit: "max_completion_tokens", OneChoice: true, TypedAnyOf: true, NoCustom: true, NoGrammar: true, ToolChoice: []string{"none", "auto", "function"},
 			Reasoning: "reasoning_content", Echo: llm.EchoTools, On: `{"thinking":{"type":"enabled"}}`, Off: `{"thinking":{"type":"disabled"}}`,
 		}},
 		{"moonshot", "kimi-k3", llm.ChatCaps{
-			NoDeveloper: true, TokenLimit: "max_completion_tokens", OneChoice: true, NoCustom: true, NoGrammar: true, ToolChoice: []string{"none", "auto", "function"},
+			NoDeveloper: true, TokenLimit: "max_completion_tokens", OneChoice: true, TypedAnyOf: true, NoCustom: true, NoGrammar: true,
 			Reasoning: "reasoning_content", Echo: llm.EchoTools,
 		}},
 		{"zhipu", "glm-4.7", llm.ChatCaps{
 			NoDeveloper: true, TokenLimit: "max_tokens", Rename: [][2]string{{"user", "user_id"}}, NoCustom: true, NoGrammar: true, AskUsage: true,
-			ToolChoice: []string{"auto"}, Formats: []string{"json_object"}, Reasoning: "reasoning_content", Echo: llm.EchoAlways,
+			ToolChoice: []string{"auto"}, ToolStream: `{"tool_stream":true}`, Formats: []string{"json_object"}, Reasoning: "reasoning_content", Echo: llm.EchoAlways,
 			On: `{"thinking":{"type":"enabled"}}`, Off: `{"thinking":{"type":"disabled"}}`,
 			Finish: [][2]string{{"sensitive", "content_filter"}, {"network_error", "error"}, {"model_context_window_exceeded", "length"}},
 		}},
 		{"deepseek", "deepseek-v4-pro", llm.ChatCaps{
-			NoDeveloper: true, TokenLimit: "max_tokens", NoCustom: true, NoGrammar: true, AskUsage: true, ThinksUnasked: true,
-			ToolChoice: []string{"none", "auto"}, Formats: []string{"json_object"}, Reasoning: "reasoning_content", Echo: llm.EchoAlways,
+			NoDeveloper: true, TokenLimit: "max_tokens", NoCustom: true, NoGrammar: true, AskUsage: true, ThinksUnasked: true, JSONWord: true,
+			ThinkingChoice: []string{"none", "auto"}, Formats: []string{"json_object"}, Reasoning: "reasoning_content", Echo: llm.EchoAlways,
 			On: `{"thinking":{"type":"enabled"}}`, Off: `{"thinking":{"type":"disabled"}}`,
 			EffortAs: [][2]string{{"minimal", "low"}, {"medium", "high"}, {"xhigh", "high"}, {"ultra", "max"}},
 			Finish:   [][2]string{{"insufficient_system_resource", "error"}},
@@ -204,6 +204,7 @@ func TestCapsOfChat(t *testing.T) {
 		}},
 		{"groq", "openai/gpt-oss-120b", llm.ChatCaps{
 			TokenLimit: "max_completion_tokens", NoNames: true, OneChoice: true, NoCustom: true, NoGrammar: true, Reasoning: "reasoning",
+			SchemaWhole: true, Hide: `{"include_reasoning":false}`,
 			Drop: []string{"logit_bias", "logprobs", "top_logprobs"},
 		}},
 	} {
@@ -216,11 +217,60 @@ func TestCapsOfChat(t *testing.T) {
 			t.Errorf("%s/%s:\ngot  %+v\nwant %+v", tt.vendor, tt.model, got, tt.want)
 		}
 	}
-	if c := of("deepseek", "deepseek-chat", dialect.OpenAIChat); c.Chat.ToolChoice != nil || !c.NoParallel {
+	if c := of("deepseek", "deepseek-chat", dialect.OpenAIChat); c.Chat.ThinkingChoice != nil || !c.NoParallel {
 		t.Errorf("a model that does not think: %+v", c)
 	}
 	if c := of("groq", "llama", dialect.OpenAIChat); !c.SchemaAlone {
 		t.Error("groq takes a schema beside tools")
+	}
+}
+
+// Some models of a vendor are otherwise than its others.
+func TestCapsOfVariants(t *testing.T) {
+	for _, tt := range []struct {
+		vendor, model string
+		holds         func(*llm.Caps) bool
+	}{
+		{"groq", "qwen/qwen3-32b", func(c *llm.Caps) bool {
+			return c.Chat.Tags && slices.Equal(c.Efforts, []string{"none", "default"}) && strings.Contains(c.Chat.Hide, "reasoning_format")
+		}},
+		{"groq", "openai/gpt-oss-120b", func(c *llm.Caps) bool {
+			return !c.Chat.Tags && !c.Retold && c.Chat.Hide == `{"include_reasoning":false}`
+		}},
+		{"cerebras", "zai-glm-4.7", func(c *llm.Caps) bool { return c.Chat.EchoTags && c.Chat.Echo == llm.EchoAlways }},
+		{"cerebras", "gpt-oss-120b", func(c *llm.Caps) bool { return !c.Chat.EchoTags && c.Chat.Echo == llm.EchoNever && c.Chat.Off == "" }},
+		{"moonshot", "kimi-k2.5", func(c *llm.Caps) bool { return c.Chat.ToolChoice == nil }},
+		{"moonshot", "kimi-k2.7-code", func(c *llm.Caps) bool { return len(c.Chat.ToolChoice) == 3 }},
+		{"zhipu", "glm-4-plus", func(c *llm.Caps) bool { return c.Chat.ZeroTemperature != "" }},
+		{"zhipu", "glm-4.7", func(c *llm.Caps) bool { return c.Chat.ZeroTemperature == "" }},
+		{"minimax", "MiniMax-M2.5", func(c *llm.Caps) bool {
+			return c.Retold && c.Chat.Tags && c.Chat.EchoTags && c.Chat.Snapshots && c.Chat.Off == "" && c.Chat.Temperature == [2]float64{0.01, 1}
+		}},
+		{"minimax", "MiniMax-M3.1", func(c *llm.Caps) bool {
+			return c.Retold && c.Chat.Off != "" && !c.Chat.EchoTags && !c.Chat.Snapshots && c.Chat.Temperature == [2]float64{}
+		}},
+		{"deepseek", "deepseek-reasoner", func(c *llm.Caps) bool { return c.Chat.Echo == llm.EchoAlways && c.Chat.ThinksUnasked }},
+		{"deepseek", "deepseek-r1", func(c *llm.Caps) bool { return c.Chat.Echo == llm.EchoNever }},
+		{"mistral", "magistral-medium-latest", func(c *llm.Caps) bool { return c.Retold }},
+		{"mistral", "mistral-large-latest", func(c *llm.Caps) bool { return !c.Retold }},
+		{"together", "deepseek-ai/DeepSeek-R1", func(c *llm.Caps) bool { return c.Retold && c.Chat.Tags && c.Chat.Echo == llm.EchoNever }},
+		{"openai", "gpt-5.2", func(c *llm.Caps) bool { return c.Chat.NoThinkingSampling && !c.Retold }},
+		{"openrouter", "openai/gpt-5.2", func(c *llm.Caps) bool { return !c.Chat.NoThinkingSampling }},
+	} {
+		if c := of(tt.vendor, tt.model, dialect.OpenAIChat); !tt.holds(c) {
+			t.Errorf("%s/%s: %+v", tt.vendor, tt.model, c)
+		}
+	}
+	for vendor, want := range map[string]bool{"openai": true, "azure": true, "deepseek": true, "": true} {
+		if c := of(vendor, "m", dialect.OpenAIResponses); c.Bound != want {
+			t.Errorf("state of %s is bound to an account: %v", c.Vendor, c.Bound)
+		}
+	}
+	if of("anthropic", "claude-opus-4-8", dialect.Anthropic).Bound || of("vertex", "gemini-3.5-flash", dialect.Gemini).Bound || of("", "m", dialect.OpenAIChat).Bound {
+		t.Error("state is bound to an account that any account reads")
+	}
+	if of("openai", "gpt-5.4", dialect.OpenAIResponses).Chat.NoThinkingTools {
+		t.Error("Responses refuse tools")
 	}
 }
 
@@ -245,12 +295,30 @@ func TestCapsOfHosts(t *testing.T) {
 	for model, want := range map[string]llm.BedrockCaps{
 		"us.anthropic.claude-opus-4-8": {Family: "anthropic"},
 		"amazon.nova-2-lite-v1:0":      {Family: "nova"},
-		"amazon.nova-pro-v1:0":         {},
+		"amazon.nova-pro-v1:0":         {Family: "nova"},
+		"anthropic.claude-3-haiku-v1":  {Family: "anthropic", NoCachePoints: true},
 		"openai.gpt-oss-120b-1:0":      {Family: "gpt-oss", NoStopSeqs: true},
 		"openai.gpt-5.5":               {Family: "openai", NoStopSeqs: true},
 	} {
 		if got := of("bedrock", model, dialect.Bedrock).Bedrock; got != want {
 			t.Errorf("%s: got %+v, want %+v", model, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		vendor, model string
+		d             dialect.Name
+		want          bool
+	}{
+		{"anthropic", "claude-opus-4-8", dialect.Anthropic, true},
+		{"vertex-anthropic", "claude-sonnet-4-5@20250929", dialect.Anthropic, true},
+		{"bedrock", "us.anthropic.claude-opus-4-8", dialect.Bedrock, true},
+		{"bedrock", "amazon.nova-pro-v1:0", dialect.Bedrock, true},
+		{"bedrock", "openai.gpt-5.5", dialect.Bedrock, false},
+		{"deepseek", "deepseek-v4-pro", dialect.Anthropic, false},
+		{"openrouter", "anthropic/claude-opus-4.8", dialect.OpenAIChat, false},
+	} {
+		if c := of(tt.vendor, tt.model, tt.d); c.PlaceCache != tt.want {
+			t.Errorf("%s/%s: PlaceCache is %t", tt.vendor, tt.model, c.PlaceCache)
 		}
 	}
 	for model, want := range map[string][2]bool{"gemini-2.5-flash-image": {true, false}, "gemini-2.5-flash-preview-tts": {false, true}, "gemini-3.5-flash": {}} {

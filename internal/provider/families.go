@@ -24,6 +24,8 @@ type line struct {
 	// noSwitch: thinking cannot be switched there, whatever the vendor's row
 	// says.
 	noSwitch bool
+	// noEcho: what it thought is an error when it comes back.
+	noEcho bool
 }
 
 var (
@@ -96,7 +98,7 @@ var families = []family{
 				NoStructured: true, NoStrictTools: true, Bedrock: claude,
 			}},
 			{names: []string{"claude-3*", "claude-2*", "claude-instant*"}, caps: llm.Caps{
-				Thinking: none, Efforts: none, NoStructured: true, NoStrictTools: true, Bedrock: claude,
+				Thinking: none, Efforts: none, NoStructured: true, NoStrictTools: true, Bedrock: llm.BedrockCaps{Family: "anthropic", NoCachePoints: true},
 			}},
 			// What is newer than this table is asked for as little as possible.
 			{names: []string{"*"}, caps: llm.Caps{
@@ -162,9 +164,11 @@ var families = []family{
 				Reasons: true, NoSampling: true, Chat: llm.ChatCaps{ThinksUnasked: true},
 			}},
 			// Up to 5.5 they think only when told to, from 5.1 on.
-			{names: []string{"gpt-5.[123]*"}, caps: llm.Caps{Reasons: true}},
+			{names: []string{"gpt-5.[123]*"}, caps: llm.Caps{
+				Reasons: true, Chat: llm.ChatCaps{NoThinkingSampling: true},
+			}},
 			{names: []string{"gpt-5.[45]*"}, caps: llm.Caps{
-				Reasons: true, Chat: llm.ChatCaps{NoThinkingTools: true},
+				Reasons: true, Chat: llm.ChatCaps{NoThinkingTools: true, NoThinkingSampling: true},
 			}},
 			{names: []string{"gpt-5.6*"}, caps: llm.Caps{
 				Reasons: true, NoSampling: true, Chat: llm.ChatCaps{NoThinkingTools: true, ThinksUnasked: true},
@@ -210,10 +214,13 @@ var families = []family{
 	},
 	// DeepSeek
 	{
-		names: []string{"deepseek-v4*"},
+		names: []string{"deepseek-*"},
 		in:    chats,
 		lines: []line{
-			{names: []string{"*"}, caps: llm.Caps{Reasons: true, Chat: llm.ChatCaps{ThinksUnasked: true}}},
+			{names: []string{"deepseek-r1*"}, noSwitch: true, noEcho: true, caps: llm.Caps{
+				Reasons: true, Efforts: none, Chat: llm.ChatCaps{ThinksUnasked: true},
+			}},
+			{names: []string{"deepseek-v4*", "deepseek-reasoner"}, caps: llm.Caps{Reasons: true, Chat: llm.ChatCaps{ThinksUnasked: true}}},
 		},
 	},
 	// Zhipu
@@ -244,6 +251,7 @@ var families = []family{
 			{names: []string{"nova-2*"}, caps: llm.Caps{
 				Reasons: true, Efforts: threeWays, Bedrock: llm.BedrockCaps{Family: "nova"},
 			}},
+			{names: []string{"*"}, caps: llm.Caps{Efforts: none, Bedrock: llm.BedrockCaps{Family: "nova"}}},
 		},
 	},
 }

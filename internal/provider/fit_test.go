@@ -54,6 +54,7 @@ func TestFitVendors(t *testing.T) {
 		"sglang": olderLimit, "llamacpp": olderLimit, "lmstudio": olderLimit,
 		"groq":     {edited(logitBias, "", logprobs, "", topLogprobs, ""), "drop:logit_bias drop:logprobs drop:top_logprobs"},
 		"cerebras": {edited(frequency, "", logitBias, "", presence, ""), "drop:frequency_penalty drop:logit_bias drop:presence_penalty"},
+		"qwen":     {edited(frequency, ""), "drop:frequency_penalty"},
 		"zhipu":    {edited(limit, `"max_tokens":100`, user, `"user_id":"u"`), "rename:max_completion_tokens rename:user"},
 		"mistral": {
 			edited(logitBias, "", logprobs, "", limit, `"max_tokens":100`, `"moderation":"auto"`, "", `"prompt_cache_options":{}`, "", `"prompt_cache_retention":"24h"`, "",

@@ -4,7 +4,7 @@
 // finds vendors in an environment and on this machine, and reads their model
 // lists.
 //
-// It knows nothing of calls, routes and prices, and it never holds a key: only
+// It knows nothing of calls and routes, and it never holds a key: only
 // the name of the variable to read it from.
 package provider
 
@@ -138,8 +138,12 @@ type Quirks struct {
 
 	Strict    bool // an unknown member is an error: none may be added
 	OneChoice bool // n other than 1 is an error
+	ManyOnly  bool // n is an error when it is 1
 	NoNames   bool // messages[].name is an error
 	NoFiles   bool // no content part of type "file"
+	// DocumentURL: files are parts of type "document_url".
+	DocumentURL bool
+	AudioURL    bool // sound is a URL, also where it is sent along
 
 	TokenLimit string // the member that limits the answer; empty is "max_tokens"
 	Developer  bool   // takes the role "developer"; otherwise it is sent as "system"
@@ -152,18 +156,64 @@ type Quirks struct {
 	Native       bool // is OpenAI's own service: knows all of its members and tools
 	Breakpoints  bool // knows prompt_cache_breakpoint on parts
 	CacheControl bool // knows cache_control on parts
+	MaxMarks     int  // of cache_control; 0 is any number
 	TopK         bool // knows top_k
 	InPath       bool // the path names the model, and the body the API's version. Messages only
 
 	// Formats lists what response_format.type may be besides "text". Nil is
 	// "json_object" and "json_schema".
-	Formats []string
-	// SchemaAlone: some models take no json_schema beside tools or in a stream.
-	SchemaAlone bool
+	Formats     []string
+	SchemaAlone bool // some models take no json_schema beside tools
+	SchemaWhole bool // some models take no json_schema in a stream
+	NoThinkJSON bool // no json_object while the model thinks
+	JSONWord    bool // no json_object where no message has the word
+	TypedAnyOf  bool // schemas have a type in each alternative of an anyOf, and none beside it
 
-	Tools     Tools
-	Reasoning Reasoning
-	Answer    Answer
+	Temperature Temperature
+	Tools       Tools
+	Reasoning   Reasoning
+	Answer      Answer
+	// Variants are models for which some of this is otherwise. The first that
+	// matches holds.
+	Variants []Variant
+}
+
+// A Variant is what stands in place of a vendor's quirks for some of its
+// models.
+type Variant struct {
+	Names       []string // patterns of path.Match, of the maker's own names
+	Temperature *Temperature
+	Tools       *Tools
+	Reasoning   *Reasoning
+}
+
+// of returns the quirks that hold for a model.
+func (q Quirks) of(model string) Quirks {
+	name := ownName(model)
+	for i := range q.Variants {
+		v := &q.Variants[i]
+		if !matches(v.Names, name) {
+			continue
+		}
+		if v.Temperature != nil {
+			q.Temperature = *v.Temperature
+		}
+		if v.Tools != nil {
+			q.Tools = *v.Tools
+		}
+		if v.Reasoning != nil {
+			q.Reasoning = *v.Reasoning
+		}
+		break
+	}
+	return q
+}
+
+// Temperature bounds what may be said of it.
+type Temperature struct {
+	Low, High float64 // both 0 is any
+	// Zero is a JSON object whose members stand for 0, where that is an error.
+	Zero string
 }
 
 // A Pair maps one word of the OpenAI dialect to a vendor's, or, in Answer, a
@@ -189,6 +239,9 @@ type Tools struct {
 
 	NoParallelFlag bool // parallel_tool_calls is not known
 	ParallelOff    bool // one call at a time unless parallel_tool_calls is true
+	// Stream is a JSON object whose members have arguments come in pieces.
+	Stream      string
+	StrictAlike bool // either all functions are strict or none
 	// CallID is the pattern of every call's ID. Empty is any.
 	CallID string
 	// AnswerFirst: no user message directly after a tool's.
@@ -199,8 +252,9 @@ type Tools struct {
 // Reasoning is how thinking is asked for, shown and given back.
 type Reasoning struct {
 	// On and Off are JSON objects whose members switch thinking. Empty: no switch.
-	On, Off string
-	Budget  string // the member that limits thinking tokens; a dot goes one level down
+	// Those of Hide keep thinking out of the answer.
+	On, Off, Hide string
+	Budget        string // the member that limits thinking tokens
 	// Efforts are the values of reasoning_effort taken; EffortAs says which of
 	// them stands for another. Nil: as the model says.
 	Efforts  []string
@@ -209,6 +263,12 @@ type Reasoning struct {
 	// "content" for parts within it. Empty: it is not shown.
 	Out  string
 	Echo Echo
+	// Tags: it may come within the text, first and between <think> and
+	// </think>. With EchoTags it goes back so.
+	Tags, EchoTags bool
+	// Snapshots: each entry of a stream's reasoning_details may repeat those
+	// before it.
+	Snapshots bool
 }
 
 // Echo says when reasoning goes back to the vendor, in the member it came in.
@@ -220,28 +280,13 @@ const (
 	EchoAlways      // on every assistant message, unchanged
 )
 
-// Answer is what differs in what comes back.
+// Answer is what differs in what comes back. Where usage stands, and in which
+// shape failures are told, is not here: all places and shapes are read.
 type Answer struct {
-	// UsageAt is where a stream's usage stands, when not at the top of a chunk.
-	UsageAt string
 	// ReasoningApart: completion_tokens leave the reasoning tokens out.
 	ReasoningApart bool
 	Finish         []Pair // finish reasons; "error" is a failed answer
-	Error          ErrorShape
-	// ErrorIn200: an error may come with status 200.
-	ErrorIn200 bool
 }
-
-// ErrorShape is the form of an error body.
-type ErrorShape uint8
-
-const (
-	ErrorObject   ErrorShape = iota // {"error":{"message","type","param","code"}}
-	ErrorText                       // {"error":"text"}, perhaps with "code" beside it
-	ErrorFlat                       // {"message","type","param","code"}
-	ErrorDetail                     // {"detail":[…]} or {"object":"error","message",…}
-	ErrorBaseResp                   // {"base_resp":{"status_code","status_msg"}}
-)
 
 // Local reports whether the vendor is a program on this machine, which needs
 // no key and is found by Probe.

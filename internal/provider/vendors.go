@@ -50,6 +50,7 @@ var vendors = []Vendor{
 			Developer:   true,
 			Native:      true,
 			Breakpoints: true,
+			Reasoning:   Reasoning{EffortAs: []Pair{{"max", "xhigh"}}},
 		},
 	},
 	// https://docs.anthropic.com/en/docs/about-claude/models
@@ -80,6 +81,7 @@ var vendors = []Vendor{
 			TokenLimit: "max_completion_tokens",
 			Developer:  true,
 			Native:     true,
+			Reasoning:  Reasoning{EffortAs: []Pair{{"max", "xhigh"}}},
 		},
 	},
 	// https://api-docs.deepseek.com/quick_start/pricing
@@ -90,8 +92,9 @@ var vendors = []Vendor{
 		KeyEnv:  []string{"DEEPSEEK_API_KEY"},
 		Speaks:  []dialect.Name{dialect.OpenAIChat, dialect.OpenAIResponses},
 		Quirks: Quirks{
-			Rename:  []Pair{oldLimit},
-			Formats: []string{"json_object"},
+			Rename:   []Pair{oldLimit},
+			Formats:  []string{"json_object"},
+			JSONWord: true,
 			Tools: Tools{
 				Thinking:       []string{"none", "auto"},
 				NoParallelFlag: true,
@@ -126,8 +129,21 @@ var vendors = []Vendor{
 			Developer:   true,
 			Stateless:   true,
 			SchemaAlone: true,
+			SchemaWhole: true,
 			Reasoning:   Reasoning{Out: "reasoning"},
-			Answer:      Answer{UsageAt: "x_groq.usage"},
+			Variants: []Variant{
+				{Names: []string{"gpt-oss*"}, Reasoning: &Reasoning{Hide: `{"include_reasoning":false}`, Out: "reasoning"}},
+				// They think in their text unless told otherwise.
+				{Names: []string{"qwen*"}, Reasoning: &Reasoning{
+					Hide:    `{"reasoning_format":"hidden"}`,
+					Efforts: []string{"none", "default"},
+					EffortAs: []Pair{
+						{"minimal", "default"}, {"low", "default"}, {"medium", "default"}, {"high", "default"}, {"xhigh", "default"}, {"max", "default"},
+					},
+					Out:  "reasoning",
+					Tags: true,
+				}},
+			},
 		},
 	},
 	// https://docs.mistral.ai/getting-started/models/
@@ -149,6 +165,7 @@ var vendors = []Vendor{
 			Rename:      []Pair{oldLimit, {"seed", "random_seed"}},
 			StreamUsage: UsageAlways,
 			Strict:      true,
+			DocumentURL: true,
 			Tools: Tools{
 				Words:       []Pair{{"required", "any"}},
 				CallID:      `^[a-zA-Z0-9]{9}$`,
@@ -160,10 +177,7 @@ var vendors = []Vendor{
 				Out:     "content",
 				Echo:    EchoAlways,
 			},
-			Answer: Answer{
-				Finish: []Pair{{"model_length", "length"}},
-				Error:  ErrorDetail,
-			},
+			Answer: Answer{Finish: []Pair{{"model_length", "length"}}},
 		},
 	},
 	// https://docs.x.ai/docs/models
@@ -178,7 +192,7 @@ var vendors = []Vendor{
 			DropReasoning: []string{"frequency_penalty", "presence_penalty", "stop"},
 			TokenLimit:    "max_completion_tokens",
 			Developer:     true,
-			Answer:        Answer{ReasoningApart: true, Error: ErrorText},
+			Answer:        Answer{ReasoningApart: true},
 		},
 	},
 	// https://openrouter.ai/models
@@ -195,13 +209,11 @@ var vendors = []Vendor{
 			TopK:         true,
 			Stateless:    true,
 			Reasoning: Reasoning{
-				On:     `{"reasoning":{"enabled":true}}`,
-				Off:    `{"reasoning":{"enabled":false}}`,
-				Budget: "reasoning.max_tokens",
-				Out:    "reasoning_details",
-				Echo:   EchoAlways,
+				On:   `{"reasoning":{"enabled":true}}`,
+				Off:  `{"reasoning":{"enabled":false}}`,
+				Out:  "reasoning_details",
+				Echo: EchoAlways,
 			},
-			Answer: Answer{ErrorIn200: true},
 		},
 	},
 	// https://docs.together.ai/docs/serverless-models
@@ -212,12 +224,14 @@ var vendors = []Vendor{
 		KeyEnv:  []string{"TOGETHER_API_KEY", "TOGETHER_AI_API_KEY"},
 		Speaks:  []dialect.Name{dialect.OpenAIChat},
 		Quirks: Quirks{
-			Rename: []Pair{oldLimit},
-			TopK:   true,
+			Rename:   []Pair{oldLimit},
+			ManyOnly: true,
+			TopK:     true,
 			Reasoning: Reasoning{
-				On:  `{"reasoning":{"enabled":true}}`,
-				Off: `{"reasoning":{"enabled":false}}`,
-				Out: "reasoning",
+				On:   `{"reasoning":{"enabled":true}}`,
+				Off:  `{"reasoning":{"enabled":false}}`,
+				Out:  "reasoning",
+				Tags: true, // of some models
 			},
 			Answer: Answer{Finish: []Pair{{"eos", "stop"}}},
 		},
@@ -234,6 +248,7 @@ var vendors = []Vendor{
 			TopK:   true,
 			Reasoning: Reasoning{
 				EffortAs: []Pair{{"minimal", "low"}},
+				Budget:   "reasoning_effort", // which may be a number
 				Out:      "reasoning_content",
 			},
 		},
@@ -248,14 +263,24 @@ var vendors = []Vendor{
 		Quirks: Quirks{
 			Drop:        []string{"frequency_penalty", "logit_bias", "presence_penalty"},
 			TokenLimit:  "max_completion_tokens",
-			SchemaAlone: true,
-			Tools:       Tools{Choice: []string{"none", "auto", "required"}},
+			SchemaWhole: true,
+			Tools:       Tools{Choice: []string{"none", "auto", "required"}, StrictAlike: true},
 			Reasoning: Reasoning{
-				On:  `{"disable_reasoning":false}`,
-				Off: `{"disable_reasoning":true}`,
-				Out: "reasoning",
+				On:   `{"disable_reasoning":false}`,
+				Off:  `{"disable_reasoning":true}`,
+				Hide: `{"reasoning_format":"hidden"}`,
+				Out:  "reasoning",
 			},
-			Answer: Answer{Error: ErrorFlat},
+			Variants: []Variant{
+				{Names: []string{"zai-glm-*", "glm-*"}, Reasoning: &Reasoning{
+					On:       `{"disable_reasoning":false}`,
+					Off:      `{"disable_reasoning":true}`,
+					Hide:     `{"reasoning_format":"hidden"}`,
+					Out:      "reasoning",
+					Echo:     EchoAlways,
+					EchoTags: true,
+				}},
+			},
 		},
 	},
 	// https://docs.ollama.com/cloud
@@ -340,7 +365,6 @@ var vendors = []Vendor{
 			Formats: []string{"json_schema"},
 			// Or "reasoning", by a setting of the server.
 			Reasoning: Reasoning{Out: "reasoning_content"},
-			Answer:    Answer{Error: ErrorText},
 		},
 	},
 	// https://platform.moonshot.ai/docs/api/chat
@@ -353,16 +377,18 @@ var vendors = []Vendor{
 		Quirks: Quirks{
 			Rename:      []Pair{newLimit},
 			StreamUsage: UsageAlways,
+			TypedAnyOf:  true,
 			OneChoice:   true,
 			TokenLimit:  "max_completion_tokens",
-			Tools:       Tools{Choice: []string{"none", "auto", "function"}},
 			Reasoning: Reasoning{
 				On:   `{"thinking":{"type":"enabled"}}`,
 				Off:  `{"thinking":{"type":"disabled"}}`,
 				Out:  "reasoning_content",
 				Echo: EchoTools,
 			},
-			Answer: Answer{UsageAt: "choices.usage"},
+			Variants: []Variant{
+				{Names: []string{"kimi-k2.[67]*"}, Tools: &Tools{Choice: []string{"none", "auto", "function"}}},
+			},
 		},
 	},
 	// https://www.alibabacloud.com/help/en/model-studio/models
@@ -373,9 +399,13 @@ var vendors = []Vendor{
 		KeyEnv:  []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"},
 		Speaks:  []dialect.Name{dialect.OpenAIChat, dialect.OpenAIResponses},
 		Quirks: Quirks{
+			Drop:         []string{"frequency_penalty"},
 			NoFiles:      true,
+			AudioURL:     true,
 			CacheControl: true,
+			MaxMarks:     4,
 			TopK:         true,
+			NoThinkJSON:  true,
 			Tools: Tools{
 				Thinking:    []string{"none", "auto", "function"},
 				ParallelOff: true,
@@ -398,7 +428,7 @@ var vendors = []Vendor{
 		Quirks: Quirks{
 			Rename:  []Pair{oldLimit, {"user", "user_id"}},
 			Formats: []string{"json_object"},
-			Tools:   Tools{Choice: []string{"auto"}},
+			Tools:   Tools{Choice: []string{"auto"}, Stream: `{"tool_stream":true}`},
 			Reasoning: Reasoning{
 				On:   `{"thinking":{"type":"enabled"}}`,
 				Off:  `{"thinking":{"type":"disabled"}}`,
@@ -410,6 +440,9 @@ var vendors = []Vendor{
 				{"network_error", "error"},
 				{"model_context_window_exceeded", "length"},
 			}},
+			Variants: []Variant{
+				{Names: []string{"glm-4", "glm-4-*", "glm-4v*", "glm-3*"}, Temperature: &Temperature{Zero: `{"do_sample":false}`}},
+			},
 		},
 	},
 	// https://platform.minimax.io/docs/guides/quickstart
@@ -424,13 +457,19 @@ var vendors = []Vendor{
 			Strict:     true,
 			OneChoice:  true,
 			TokenLimit: "max_completion_tokens",
+			Tools:      Tools{Choice: []string{}}, // some models know no tool_choice
 			Reasoning: Reasoning{
 				On:   `{"thinking":{"type":"adaptive"}}`,
 				Off:  `{"thinking":{"type":"disabled"}}`,
 				Out:  "reasoning_content",
 				Echo: EchoTools,
+				Tags: true,
 			},
-			Answer: Answer{Error: ErrorBaseResp, ErrorIn200: true},
+			Variants: []Variant{
+				{Names: []string{"minimax-m2*", "minimax-m1*"}, Temperature: &Temperature{Low: 0.01, High: 1}, Reasoning: &Reasoning{
+					Out: "reasoning_content", Echo: EchoTools, Tags: true, EchoTags: true, Snapshots: true,
+				}},
+			},
 		},
 	},
 	// https://ai.google.dev/gemini-api/docs/models

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -191,17 +192,41 @@ func TestQuirksWords(t *testing.T) {
 				t.Errorf("%s: effort %v is not one of %v", v.Name, e, q.Reasoning.Efforts)
 			}
 		}
-		for _, sw := range []string{q.Reasoning.On, q.Reasoning.Off} {
-			var members map[string]json.RawMessage
-			if sw != "" && (json.Unmarshal([]byte(sw), &members) != nil || len(members) != 1) {
-				t.Errorf("%s: switch %s is no object of one member", v.Name, sw)
-			}
-		}
-		if q.Reasoning.Echo != EchoNever && q.Reasoning.Out == "" {
-			t.Errorf("%s: gives back reasoning that never came", v.Name)
+		for _, variant := range append([]Variant{{Tools: &q.Tools, Reasoning: &q.Reasoning, Temperature: &q.Temperature}}, q.Variants...) {
+			checkVariant(t, v.Name, variant)
 		}
 		if _, err := regexp.Compile(q.Tools.CallID); err != nil {
 			t.Errorf("%s: %v", v.Name, err)
+		}
+	}
+}
+
+func checkVariant(t *testing.T, vendor string, v Variant) {
+	var objects []string
+	if r := v.Reasoning; r != nil {
+		objects = append(objects, r.On, r.Off, r.Hide)
+		if (r.Echo != EchoNever || r.EchoTags) && r.Out == "" {
+			t.Errorf("%s: gives back reasoning that never came", vendor)
+		}
+		if r.EchoTags && r.Echo == EchoNever {
+			t.Errorf("%s: says how reasoning goes back that does not", vendor)
+		}
+	}
+	if v.Tools != nil {
+		objects = append(objects, v.Tools.Stream)
+	}
+	if v.Temperature != nil {
+		objects = append(objects, v.Temperature.Zero)
+	}
+	for _, o := range objects {
+		var members map[string]json.RawMessage
+		if o != "" && (json.Unmarshal([]byte(o), &members) != nil || len(members) != 1) {
+			t.Errorf("%s: %s is no object of one member", vendor, o)
+		}
+	}
+	for _, p := range v.Names {
+		if _, err := path.Match(p, "x"); err != nil {
+			t.Errorf("%s: %s: %v", vendor, p, err)
 		}
 	}
 }

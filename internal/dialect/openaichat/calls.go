@@ -7,6 +7,7 @@ import (
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/llm"
 )
 
 // choiceCalls are the tool calls of one choice, in order.
@@ -17,6 +18,8 @@ type toolCall struct {
 	index string // raw, as the server counts; "" when it does not
 	name  string
 	named bool
+	twin  bool // its ID is another call's
+	made  bool // its ID was made here
 }
 
 // mendCalls makes the fragments of tool calls such that clients neither merge
@@ -34,7 +37,7 @@ func (f *follower) mendCalls(fragments []byte, choice int) ([]byte, error) {
 		if err := jsonedit.Scan(fragment, callFields, &f.call); err != nil {
 			return nil, dialect.Malformed(err)
 		}
-		changes := f.mendCall(calls)
+		changes := f.mendCall(calls, choice)
 		if len(changes) > 0 {
 			fragment, changed = openai.Edited(fragment, &f.call, changes...), true
 		}
@@ -46,7 +49,7 @@ func (f *follower) mendCalls(fragments []byte, choice int) ([]byte, error) {
 	return append(append([]byte{'['}, bytes.Join(list, []byte{','})...), ']'), nil
 }
 
-func (f *follower) mendCall(calls *choiceCalls) (changes []jsonedit.Change) {
+func (f *follower) mendCall(calls *choiceCalls, choice int) (changes []jsonedit.Change) {
 	id := f.call.Value(callID)
 	if jsonedit.KindOf(id) != jsonedit.KindString || len(id) == len(`""`) {
 		id = nil
@@ -56,6 +59,13 @@ func (f *follower) mendCall(calls *choiceCalls) (changes []jsonedit.Change) {
 	at, first := calls.place(string(f.call.Value(callIndex)), id, called)
 	if want := strconv.Itoa(at); string(f.call.Value(callIndex)) != want {
 		changes = append(changes, jsonedit.Set(callIndex, []byte(want)))
+	}
+	switch call := &(*calls)[at]; {
+	case first && (id == nil || call.twin):
+		call.made = true
+		changes = append(changes, jsonedit.Set(callID, llm.Quote(madeID(llm.Raw(f.head.id).Text(), choice, at))))
+	case call.made && f.call.Value(callID) != nil:
+		changes = append(changes, jsonedit.Remove(callID)) // the client has one
 	}
 	function := f.call.Value(callFunction)
 	if first && f.call.Value(callType) == nil && function != nil {
@@ -67,20 +77,26 @@ func (f *follower) mendCall(calls *choiceCalls) (changes []jsonedit.Change) {
 	return changes
 }
 
-// place finds the call that a fragment belongs to: the one with its id; else
+// place finds the call that a fragment belongs to: the one with its id, unless
+// another index and a name tell that a server gives all calls the same; else
 // the latest with its index, as servers count from 0, from 1, or not at all;
 // else the one that was last spoken of. A name begins a call anew where that
 // one has a name, unless only the name comes again. first says that the
 // fragment begins a call.
 func (c *choiceCalls) place(index string, id []byte, name string) (at int, first bool) {
-	latest := -1
+	latest, named := -1, -1
 	for i, call := range *c {
-		if id != nil && bytes.Equal(call.id, id) {
+		switch same := id != nil && bytes.Equal(call.id, id); {
+		case same && (index == call.index || index == "" || call.index == ""):
 			return i, false
-		}
-		if call.index == index {
+		case same:
+			named = i
+		case call.index == index:
 			latest = i
 		}
+	}
+	if named >= 0 && (name == "" || (*c)[named].name == "") {
+		return named, false
 	}
 	if latest < 0 && id == nil && index == "" {
 		latest = len(*c) - 1
@@ -95,7 +111,7 @@ func (c *choiceCalls) place(index string, id []byte, name string) (at int, first
 		}
 		return latest, false
 	}
-	*c = append(*c, toolCall{id: bytes.Clone(id), index: index, name: name})
+	*c = append(*c, toolCall{id: bytes.Clone(id), index: index, name: name, twin: named >= 0})
 	return len(*c) - 1, true
 }
 

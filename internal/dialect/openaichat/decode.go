@@ -208,6 +208,10 @@ func (d *requestDecoder) reasoningMember(name string, value llm.Raw) (known bool
 	wish := &d.req.Reasoning
 	switch name {
 	case "reasoning_effort":
+		if n, ok := integer(value); ok { // as Fireworks has it
+			wish.Mode, wish.Budget = llm.ThinkingOn, n
+			return true, nil
+		}
 		wish.Effort, err = text(name, value)
 	case "thinking":
 		if _, err = kept(name, jsonedit.KindObject, value); err == nil {
@@ -215,6 +219,7 @@ func (d *requestDecoder) reasoningMember(name string, value llm.Raw) (known bool
 		}
 	case "reasoning":
 		if _, err = kept(name, jsonedit.KindObject, value); err == nil {
+			wish.Router = value
 			err = d.reasoning(value)
 		}
 	case "output_config":

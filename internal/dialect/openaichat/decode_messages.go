@@ -20,6 +20,7 @@ type message struct {
 	// Of the assistant.
 	refusal, calls, oldCall, audio, images  llm.Raw
 	reasoning, details, thinking, signature llm.Raw
+	other                                   []llm.Member
 	// Of a tool.
 	callID  llm.Raw
 	isError bool
@@ -87,6 +88,9 @@ func (m *message) read(value llm.Raw) (err error) {
 			m.callID, err = kept(m.path+".tool_call_id", jsonedit.KindString, v)
 		case `"is_error"`:
 			m.isError, err = openai.Flag(m.path+".is_error", v)
+		case `"annotations"`: // of an answer: nobody takes them back
+		default:
+			m.other = append(m.other, llm.Member{Name: memberName(quoted), Value: v})
 		}
 		if err != nil {
 			return err
@@ -332,10 +336,16 @@ func (d *requestDecoder) assistant(m *message) error {
 			parts = nil // an empty text beside calls says nothing
 		}
 	}
+	if m.details != nil {
+		if d.req.Details == nil {
+			d.req.Details = map[int]llm.Raw{}
+		}
+		d.req.Details[m.at] = m.details
+	}
 	thought := d.reasonings(m, calls)
 	var said *llm.Message
 	if len(parts) > 0 {
-		said = &llm.Message{Pos: llm.Pos{Item: m.at, Part: -1}, Role: llm.Assistant, Name: m.name, Parts: parts}
+		said = &llm.Message{Pos: llm.Pos{Item: m.at, Part: -1}, Role: llm.Assistant, Name: m.name, Parts: parts, Other: m.other}
 	}
 	thought.signText(said, m)
 	items := thought.lay(said, calls)

@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,6 +32,8 @@ type requestEncoder struct {
 	names     *dialect.Names
 	written   map[string]bool // members so far
 	callID    *regexp.Regexp
+	unstrict  bool    // no function is strict
+	marks     int     // breakpoints that are too many: the first ones go
 	guide     llm.Raw // instructions that stand for a form of answers the server does not know
 }
 
@@ -51,7 +54,7 @@ func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) 
 	}
 	e.w.EndObject()
 	return &dialect.Call{
-		Path: "/chat/completions", Body: e.w.Bytes(), Stream: req.Stream,
+		Path: "/chat/completions", Body: e.w.Bytes(), Stream: e.written["stream"],
 		Notes: e.notes, Names: e.names, Tools: len(e.functions) > 0,
 	}, nil
 }
@@ -165,7 +168,7 @@ func (e *requestEncoder) limits() error {
 	if l.MaxToolCalls.Given() {
 		e.drop("max_tool_calls")
 	}
-	if n := e.req.Choices; n > 0 && !e.chat.OneChoice {
+	if n := e.req.Choices; n > 0 && !e.chat.OneChoice && !(n == 1 && e.chat.ManyOnly) {
 		e.put("n", llm.Raw(strconv.Itoa(n)))
 	}
 	return nil
@@ -202,12 +205,17 @@ func (e *requestEncoder) tokenLimit() error {
 
 func (e *requestEncoder) sampling() error {
 	s := &e.req.Sampling
+	refused := e.caps.NoSampling || e.chat.NoThinkingSampling && e.thinks(e.chat.ThinksUnasked)
+	temperature := s.Temperature
+	if !refused {
+		temperature = e.temperature(temperature)
+	}
 	for _, m := range []struct {
 		name  string
 		value llm.Raw
 		knows bool // the server is known to take it
 	}{
-		{"temperature", s.Temperature, true},
+		{"temperature", temperature, true},
 		{"top_p", s.TopP, true},
 		{"presence_penalty", s.Presence, true},
 		{"frequency_penalty", s.Frequency, true},
@@ -217,10 +225,12 @@ func (e *requestEncoder) sampling() error {
 	} {
 		switch {
 		case m.value == nil:
-		case e.caps.NoSampling:
+		case refused:
 			e.drop(m.name)
 		case m.knows && !usual[m.name] && !slices.Contains(e.chat.Drop, m.name):
 			e.set(m.name, m.value)
+		case !m.knows && e.chat.Native && !e.own: // OpenAI's own service refuses what it does not know
+			e.drop(m.name)
 		default:
 			e.put(m.name, m.value)
 		}
@@ -232,6 +242,28 @@ func (e *requestEncoder) sampling() error {
 	}
 	e.put("top_logprobs", e.req.TopLogprob)
 	return nil
+}
+
+// temperature is a temperature within the server's bounds; nil is one that
+// was said otherwise.
+func (e *requestEncoder) temperature(said llm.Raw) llm.Raw {
+	low, high := e.chat.Temperature[0], e.chat.Temperature[1]
+	if said == nil || e.chat.ZeroTemperature == "" && high == 0 {
+		return said
+	}
+	n, err := strconv.ParseFloat(string(said), 64)
+	switch {
+	case err != nil:
+		return said
+	case n == 0 && e.chat.ZeroTemperature != "":
+		e.notes.Rename(e.param("temperature"))
+		e.spread(e.chat.ZeroTemperature)
+		return nil
+	case high > 0 && (n < low || n > high):
+		e.notes.Clamp(e.param("temperature"))
+		return strconv.AppendFloat(nil, min(max(n, low), high), 'g', -1, 64)
+	}
+	return said
 }
 
 func (e *requestEncoder) seed(seed llm.Raw) {
@@ -251,7 +283,14 @@ func (e *requestEncoder) format() error {
 	}
 	switch {
 	case f.Kind == llm.FreeText:
+	case f.Kind == llm.JSONObject && e.chat.NoThinkingJSON && e.thinks(e.chat.ThinksUnasked):
+		e.notes.Degrade("response_format")
+		e.guide = llm.Quote("Answer with a JSON object.")
 	case f.Kind == llm.JSONObject && knows("json_object"):
+		if e.chat.JSONWord && !saysJSON(e.req.Items) {
+			e.notes.Degrade("response_format")
+			e.guide = llm.Quote("Answer with a JSON object.")
+		}
 		e.put("response_format", llm.Raw(`{"type":"json_object"}`))
 	case f.Kind == llm.JSONObject && knows("json_schema"):
 		e.notes.Degrade("response_format")
@@ -259,7 +298,9 @@ func (e *requestEncoder) format() error {
 	case f.Kind == llm.JSONSchema && e.caps.SchemaAlone && e.hasFunctions():
 		return dialect.NotPossible(param, "The model's upstream takes no JSON schema in '%s' beside tools: leave out the one or the other.", param)
 	case f.Kind == llm.JSONSchema && knows("json_schema"):
-		e.put("response_format", schemaFormat(f))
+		said := *f
+		said.Schema = e.schema(f.Schema)
+		e.put("response_format", schemaFormat(&said))
 	case f.Kind == llm.JSONSchema && knows("json_object"):
 		// The server holds the model to JSON, the instructions to the schema.
 		e.notes.Degrade("response_format")
@@ -269,6 +310,22 @@ func (e *requestEncoder) format() error {
 		return dialect.NotPossible(param, "The model's upstream cannot be held to the form in '%s': ask for it in the instructions, and check the answer.", param)
 	}
 	return nil
+}
+
+// saysJSON reports whether a message speaks of JSON.
+func saysJSON(items []llm.Item) bool {
+	for _, item := range flat(items) {
+		m, ok := item.(*llm.Message)
+		if !ok {
+			continue
+		}
+		for _, text := range textsOf(m.Parts) {
+			if bytes.Contains(bytes.ToLower(text), []byte("json")) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (e *requestEncoder) hasFunctions() bool {
@@ -308,8 +365,9 @@ func (e *requestEncoder) meta() error {
 	if c.Mode != "" || c.TTL != "" {
 		e.put("prompt_cache_options", cacheOptions(c))
 	}
+	e.countMarks()
 	if c.Auto != nil {
-		if e.chat.CacheControl {
+		if e.marked() {
 			e.set("cache_control", ephemeral(c.Auto))
 		} else {
 			e.drop("cache_control")
@@ -396,7 +454,14 @@ func (e *requestEncoder) stream() error {
 	if !e.req.Stream {
 		return nil
 	}
+	if e.chat.SchemaWhole && e.req.Format.Kind == llm.JSONSchema {
+		e.notes.Degrade("stream") // it comes whole, and is told as a stream
+		return nil
+	}
 	e.set("stream", jsonTrue)
+	if len(e.functions) > 0 {
+		e.spread(e.chat.ToolStream)
+	}
 	knows := !e.chat.NoStreamUsage && e.takes("stream_options")
 	switch {
 	case knows && (e.req.WantsUsage || e.chat.AskUsage):

@@ -13,7 +13,9 @@ type turn struct {
 	at       int  // index of its last item
 	open     bool // it belongs to a tool loop that goes on
 	name     llm.Raw
+	details  llm.Raw // its reasoning_details, where they go back as they came
 	parts    []llm.Part
+	other    []llm.Member
 	thoughts []*llm.Reasoning
 	places   []int // of the thoughts, among the blocks of the turn
 	calls    []*llm.ToolCall
@@ -274,6 +276,9 @@ func (h *history) assistant(at int) (int, error) {
 	}
 	t := &turn{open: at > h.lastAsk}
 	first := h.items[at].Turn()
+	if list := h.req.Details[first]; !dialect.Sealed(list) {
+		t.details = list
+	}
 	for ; at < len(h.items); at++ {
 		item := h.items[at]
 		if h.own && item.Turn() != first || !h.take(t, item) {
@@ -300,6 +305,7 @@ func (h *history) take(t *turn, item llm.Item) bool {
 		if item.Phase.Given() {
 			h.drop("phase")
 		}
+		t.other = append(t.other, item.Other...)
 		t.parts, t.blocks = append(t.parts, item.Parts...), t.blocks+len(item.Parts)
 	case *llm.Reasoning:
 		t.thoughts, t.places, t.blocks = append(t.thoughts, item), append(t.places, t.blocks), t.blocks+1
@@ -346,6 +352,13 @@ func (h *history) write(t *turn) error {
 		}
 		w.EndArray()
 	}
+	for _, m := range t.other {
+		if h.own && !h.chat.Strict {
+			w.SetRaw(m.Name, m.Value)
+		} else {
+			h.drop(m.Name)
+		}
+	}
 	w.EndObject()
 	h.answers = false
 	return nil
@@ -380,6 +393,8 @@ func (h *history) said(t *turn, thought llm.Raw) error {
 		}
 	}
 	switch {
+	case !thought.Blank() && h.chat.EchoTags:
+		h.w.SetRaw("content", llm.Concat("", slices.Concat([]llm.Raw{llm.Quote(thinkBegin), thought, llm.Quote(thinkEnd)}, textsOf(texts))...))
 	case !thought.Blank():
 		h.thoughtParts(thought, texts)
 	case len(texts) == 0 && h.chat.Strict:

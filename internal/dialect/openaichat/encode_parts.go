@@ -85,11 +85,55 @@ func (e *requestEncoder) breakpoint(b *llm.Breakpoint) {
 			e.w.SetText("ttl", b.TTL)
 		}
 		e.w.EndObject()
-	case e.chat.CacheControl:
+	case e.marked():
 		e.w.SetRaw("cache_control", ephemeral(b))
 	default:
 		e.dropBreakpoint()
 	}
+}
+
+// marked reports whether the next breakpoint is written as cache_control.
+func (e *requestEncoder) marked() bool {
+	if e.marks > 0 {
+		e.marks--
+		return false
+	}
+	return e.chat.CacheControl
+}
+
+// countMarks finds how many breakpoints there are beyond what the server
+// takes. The last ones end the longest prefixes, so they stay.
+func (e *requestEncoder) countMarks() {
+	if e.chat.MaxMarks == 0 {
+		return
+	}
+	n := 0
+	count := func(b *llm.Breakpoint) {
+		if b != nil {
+			n++
+		}
+	}
+	count(e.req.Cache.Auto)
+	for i := range e.req.Tools {
+		count(e.req.Tools[i].Cache)
+	}
+	for _, item := range flat(e.req.Items) {
+		m, ok := item.(*llm.Message)
+		if !ok {
+			continue
+		}
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case *llm.Text:
+				count(p.Cache)
+			case *llm.Media:
+				count(p.Cache)
+			case *llm.SearchResult:
+				count(p.Cache)
+			}
+		}
+	}
+	e.marks = max(n-e.chat.MaxMarks, 0)
 }
 
 // texts are parts as texts, for what this dialect has no parts of its own.
@@ -159,12 +203,19 @@ func (e *requestEncoder) media(m *llm.Media) error {
 		w.SetRaw("detail", given(m.Detail))
 		w.EndObject()
 	case llm.Audio:
-		if m.Data == nil {
+		if m.Data == nil && !(e.chat.AudioURL && m.URL != nil) {
 			return dialect.NotPossible(param, "The model's upstream takes sound only as data: send the bytes of '%s' in base64.", param)
 		}
 		w.SetText("type", "input_audio")
 		w.Object("input_audio")
-		w.SetRaw("data", m.Data)
+		switch {
+		case m.Data == nil:
+			w.SetRaw("data", m.URL)
+		case e.chat.AudioURL:
+			w.SetRaw("data", inlineURL(m, audioType(m.MIME)))
+		default:
+			w.SetRaw("data", m.Data)
+		}
 		w.SetText("format", audioFormat(m.MIME))
 		w.EndObject()
 	case llm.Video:
@@ -192,6 +243,9 @@ func (e *requestEncoder) file(m *llm.Media, param string) error {
 	switch {
 	case e.chat.NoFiles:
 		return dialect.NotPossible(param, "The model's upstream takes no files, as in '%s': send the text of it, or pictures of its pages.", param)
+	case e.chat.DocumentURL && m.FileID == nil:
+		e.document(m)
+		return nil
 	case m.FileID == nil && m.Data == nil:
 		return dialect.NotPossible(param, "The model's upstream takes files only as data: send the bytes of '%s' in base64.", param)
 	}
@@ -216,6 +270,20 @@ func (e *requestEncoder) file(m *llm.Media, param string) error {
 	return nil
 }
 
+// document writes a file as Mistral has it.
+func (e *requestEncoder) document(m *llm.Media) {
+	url := m.URL
+	if m.Data != nil {
+		mime := m.MIME
+		if mime == "" {
+			mime = "application/pdf"
+		}
+		url = inlineURL(m, mime)
+	}
+	e.w.SetText("type", "document_url")
+	e.w.SetRaw("document_url", url)
+}
+
 func extension(mime string) string {
 	if mime == "application/pdf" {
 		return ".pdf"
@@ -227,6 +295,14 @@ func extension(mime string) string {
 func isWeb(url llm.Raw) bool {
 	s := strings.ToLower(url.Text())
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+}
+
+// audioType is a type of sound, where it may not be known.
+func audioType(mime string) string {
+	if mime == "" {
+		return "audio/wav"
+	}
+	return mime
 }
 
 // audioFormat is the short word for a type of sound.

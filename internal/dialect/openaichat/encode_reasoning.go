@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/jsonedit"
@@ -11,6 +12,17 @@ import (
 // reasoning says how much the model shall think.
 func (e *requestEncoder) reasoning() error {
 	wish := &e.req.Reasoning
+	if wish.Display == "omitted" {
+		e.spread(e.chat.Hide)
+	}
+	if e.caps.ThinkingTools(e.req) {
+		e.untool()
+		return nil
+	}
+	if e.own && wish.Router != nil && e.chat.Reasoning == reasoningDetails {
+		e.set("reasoning", wish.Router)
+		return nil
+	}
 	if e.own && wish.Native != nil {
 		// A member of the server that the client means, in its own words.
 		if e.switches("thinking") {
@@ -42,8 +54,38 @@ func (e *requestEncoder) reasoning() error {
 		return nil
 	}
 	e.spread(e.chat.On)
+	if wish.Budget > 0 && e.chat.Budget != "" {
+		e.set(e.chat.Budget, llm.Raw(strconv.FormatInt(wish.Budget, 10)))
+		if wish.Effort == "" {
+			return nil
+		}
+	}
 	e.effort(effort)
 	return nil
+}
+
+// untool has the model not think, so that it can call tools.
+func (e *requestEncoder) untool() {
+	if wanted(&e.req.Reasoning) != "" {
+		e.notes.Drop(e.wishName())
+	} else {
+		e.notes.Default(e.param("reasoning_effort"))
+	}
+	e.put("reasoning_effort", llm.Raw(`"none"`))
+}
+
+// thinks reports whether the model will think; unasked says whether it does
+// where the client says nothing of it.
+func (e *requestEncoder) thinks(unasked bool) bool {
+	switch {
+	case e.caps.ReasonsKnown && !e.caps.Reasons, e.caps.ThinkingTools(e.req):
+		return false
+	case e.req.Reasoning.Wants(unasked):
+		return true
+	case e.req.Reasoning.Wants(true): // nothing was said
+		return false
+	}
+	return e.chat.Off == "" && !e.caps.TakesEffort("none") // it cannot but think
 }
 
 // wishName is the client's name of what it wished with.
@@ -206,8 +248,13 @@ func (e *requestEncoder) dropReasoning(r *llm.Reasoning) {
 // for that within the content. It returns the text that belongs there.
 func (e *requestEncoder) thoughtsOf(t *turn) (inContent llm.Raw) {
 	echo := e.echoes(t.open)
+	if e.chat.Reasoning == reasoningDetails && e.own && t.details != nil {
+		e.w.SetRaw(reasoningDetails, t.details)
+		return nil
+	}
 	var texts []llm.Raw
 	var details jsonedit.Writer
+	entries := 0
 	for i, r := range t.thoughts {
 		if !echo || !e.plain(r) {
 			e.dropReasoning(r)
@@ -217,8 +264,14 @@ func (e *requestEncoder) thoughtsOf(t *turn) (inContent llm.Raw) {
 			texts = append(texts, th.Text)
 		}
 		if e.chat.Reasoning == reasoningDetails {
-			e.details(&details, r, t.places[i])
+			before := details.Len()
+			if e.details(&details, r, t.places[i]); details.Len() > before {
+				entries++
+			}
 		}
+	}
+	if echo && e.chat.Reasoning == reasoningDetails {
+		e.signatures(&details, t.calls, entries)
 	}
 	said := llm.Concat("", texts...)
 	switch {
@@ -231,12 +284,30 @@ func (e *requestEncoder) thoughtsOf(t *turn) (inContent llm.Raw) {
 		} else if !said.Blank() {
 			e.w.SetRaw("reasoning", said)
 		}
-	case e.chat.Reasoning == "content":
+	case e.chat.Reasoning == "content", e.chat.EchoTags:
 		return said
 	case !said.Blank() || e.chat.Echo == llm.EchoAlways && !(e.caps.ReasonsKnown && !e.caps.Reasons):
 		e.w.SetRaw(e.chat.Reasoning, said) // "" says that there was none
 	}
 	return nil
+}
+
+// signatures writes the state of calls as entries that name them, after
+// others.
+func (e *requestEncoder) signatures(w *jsonedit.Writer, calls []*llm.ToolCall, others int) {
+	for i, c := range calls {
+		for _, o := range c.Opaque {
+			if !e.reads(o) {
+				continue
+			}
+			var entry jsonedit.Writer
+			o.For = e.id(c.ID)
+			detail{index: others + i}.write(&entry, o)
+			if entry.Len() > 0 {
+				w.Raw(entry.Bytes())
+			}
+		}
+	}
 }
 
 // details writes the entries of a piece of reasoning that has opaque state.

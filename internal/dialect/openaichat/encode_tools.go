@@ -25,13 +25,18 @@ func (e *requestEncoder) tools() error {
 		e.functions = nil // what is not there is not called
 		return nil
 	}
+	e.strictAlike()
 	e.w.Array("tools")
 	for i := range e.functions {
 		e.tool(&e.functions[i])
 	}
 	e.w.EndArray()
 	e.choice()
-	if p := e.req.Parallel; p != nil {
+	p := e.req.Parallel
+	if p == nil && e.chat.ParallelOff {
+		e.put("parallel_tool_calls", jsonTrue) // as everywhere else
+	}
+	if p != nil {
 		switch {
 		case !e.caps.NoParallel:
 			e.put("parallel_tool_calls", llm.Raw(strconv.FormatBool(*p)))
@@ -40,6 +45,22 @@ func (e *requestEncoder) tools() error {
 		}
 	}
 	return nil
+}
+
+// strictAlike has no function be strict where some are not and the server
+// wants them alike.
+func (e *requestEncoder) strictAlike() {
+	strict := func(f dialect.Function) bool { return f.Tool.Strict != nil && *f.Tool.Strict }
+	if !e.chat.StrictAlike || !slices.ContainsFunc(e.functions, strict) {
+		return
+	}
+	for _, f := range e.functions {
+		if !strict(f) {
+			e.unstrict = true
+			e.notes.Drop("strict")
+			return
+		}
+	}
 }
 
 // native reports whether the server has tools of a kind. Custom ones are
@@ -99,8 +120,8 @@ func (e *requestEncoder) tool(f *dialect.Function) {
 	w.Object("function")
 	w.SetText("name", f.Name)
 	w.SetRaw("description", given(f.Desc))
-	w.SetRaw("parameters", f.Schema)
-	if strict := f.Tool.Strict; strict != nil && f.Kind == llm.FunctionCall {
+	w.SetRaw("parameters", e.schema(f.Schema))
+	if strict := f.Tool.Strict; strict != nil && f.Kind == llm.FunctionCall && !e.unstrict {
 		switch {
 		case e.caps.NoStrictTools && *strict:
 			e.notes.Drop("strict")
@@ -110,7 +131,7 @@ func (e *requestEncoder) tool(f *dialect.Function) {
 	}
 	w.EndObject()
 	if f.Tool.Cache != nil {
-		if e.chat.CacheControl {
+		if e.marked() {
 			w.SetRaw("cache_control", ephemeral(f.Tool.Cache))
 		} else {
 			e.dropBreakpoint()
@@ -137,7 +158,11 @@ func given(r llm.Raw) llm.Raw {
 
 // chooses reports whether the server takes a word of tool_choice.
 func (e *requestEncoder) chooses(word string) bool {
-	return e.chat.ToolChoice == nil || slices.Contains(e.chat.ToolChoice, word)
+	words := e.chat.ToolChoice
+	if e.chat.ThinkingChoice != nil && e.thinks(true) {
+		words = e.chat.ThinkingChoice
+	}
+	return words == nil || slices.Contains(words, word)
 }
 
 func (e *requestEncoder) choice() {
@@ -249,6 +274,8 @@ func (e *requestEncoder) call(c *llm.ToolCall) {
 	var sent []llm.Opaque
 	for _, o := range c.Opaque {
 		switch {
+		case e.chat.Reasoning == reasoningDetails && e.reads(o):
+			// It stands among the details.
 		case e.caps.Reads(o):
 			sent = append(sent, o)
 		case e.own: // others have said more of their reasoning, which is noted

@@ -1,7 +1,6 @@
 package openaichat
 
 import (
-	"bytes"
 	"net/http"
 	"strconv"
 	"strings"
@@ -34,8 +33,8 @@ func isFault(body []byte, chunk *jsonedit.Object) bool {
 	if e := llm.Raw(chunk.Value(chunkError)); !e.Blank() || string(chunk.Value(chunkObject)) == `"error"` {
 		return true
 	}
-	if bytes.Contains(body, baseResp) {
-		if code, ok := integer(dialect.Member(body, "base_resp", "status_code")); ok && code != 0 {
+	if base := chunk.Value(chunkBaseResp); base != nil {
+		if code, ok := integer(dialect.Member(base, "status_code")); ok && code != 0 {
 			return true
 		}
 	}
@@ -44,9 +43,6 @@ func isFault(body []byte, chunk *jsonedit.Object) bool {
 	}
 	return dialect.Member(body, "detail") != nil || dialect.Member(body, "message") != nil && dialect.Member(body, "code") != nil
 }
-
-// baseResp is how a body with MiniMax's status can be told from one without.
-var baseResp = []byte(`"base_resp"`)
 
 // readFault reads the shapes that servers use: {error:{…}}, {error:"…"} with
 // or without a code beside it, {message,code}, {detail}, {object:"error",…} and

@@ -20,7 +20,7 @@ var (
 	errNoName    = errors.New("a call has no name")
 )
 
-// The members of a chunk that are looked at.
+// The members of a chunk that are looked at, and of a whole answer.
 const (
 	chunkError = iota
 	chunkChoices
@@ -30,9 +30,10 @@ const (
 	chunkModel
 	chunkXGroq
 	chunkObject
+	chunkBaseResp
 )
 
-var chunkFields = jsonedit.NewFields("error", "choices", "usage", "id", "created", "model", "x_groq", "object")
+var chunkFields = jsonedit.NewFields("error", "choices", "usage", "id", "created", "model", "x_groq", "object", "base_resp")
 
 const (
 	choiceIndex = iota
@@ -105,6 +106,8 @@ type follower struct {
 	head  chunkHead
 	calls []choiceCalls
 	roles uint64 // choices, by index, whose role was said
+	over  uint64 // choices that are finished
+	late  bool   // the chunk has a choice that was finished before
 
 	chunk, choice, delta, call jsonedit.Object // scratch
 }
@@ -150,11 +153,15 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 	if string(f.chunk.Value(chunkObject)) == `"error"` {
 		return dst, false, openai.EventError(frame.Data)
 	}
+	if isFault(frame.Data, &f.chunk) {
+		return dst, false, failedWithin(frame.Data)
+	}
 	changes = f.keepHead(changes)
 	choices, any, err := f.readChoices()
 	if err != nil {
 		return dst, false, err
 	}
+	late := f.late && !any // after the finish, only usage counts
 	if choices != nil {
 		changes = append(changes, jsonedit.Set(chunkChoices, choices))
 	}
@@ -169,6 +176,8 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 		default:
 			f.usageSent = true
 		}
+	} else if late {
+		return dst, false, nil
 	}
 	if len(changes) == 0 && frame.Canonical && frame.Event == nil {
 		return dst, true, nil
@@ -215,6 +224,7 @@ func (f *follower) takeUsage(raw []byte) {
 // readChoices looks at each choice. It returns the choices anew when one of
 // them had to be mended, and whether there is any.
 func (f *follower) readChoices() (mended []byte, any bool, err error) {
+	f.late = false
 	raw := f.chunk.Value(chunkChoices)
 	if raw == nil || jsonedit.KindOf(raw) == jsonedit.KindNull {
 		return emptyArray, false, nil // clients read its length
@@ -222,11 +232,15 @@ func (f *follower) readChoices() (mended []byte, any bool, err error) {
 	changed := false
 	var list [][]byte
 	for choice := range jsonedit.Elements(raw) {
-		any = true
-		better, err := f.readChoice(choice)
+		better, late, err := f.readChoice(choice)
 		if err != nil {
 			return nil, any, err
 		}
+		if late {
+			f.late, changed = true, true
+			continue
+		}
+		any = true
 		if better != nil {
 			choice, changed = better, true
 		}
@@ -243,10 +257,11 @@ func (f *follower) readChoices() (mended []byte, any bool, err error) {
 	return mended, any, nil
 }
 
-// readChoice returns the choice anew when it had to be mended.
-func (f *follower) readChoice(choice []byte) (mended []byte, err error) {
+// readChoice returns the choice anew when it had to be mended. late says that
+// it was finished before: the first finish counts.
+func (f *follower) readChoice(choice []byte) (mended []byte, late bool, err error) {
 	if err := jsonedit.Scan(choice, choiceFields, &f.choice); err != nil {
-		return nil, dialect.Malformed(err)
+		return nil, false, dialect.Malformed(err)
 	}
 	var room [2]jsonedit.Change
 	changes := room[:0]
@@ -255,22 +270,30 @@ func (f *follower) readChoice(choice []byte) (mended []byte, err error) {
 	if err != nil || index < 0 || index >= maxChoices {
 		index = 0
 	}
+	if f.over&(1<<index) != 0 {
+		return nil, true, nil
+	}
 	if delta := f.choice.Value(choiceDelta); jsonedit.KindOf(delta) == jsonedit.KindObject {
 		better, err := f.readDelta(delta, index)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if better != nil {
 			changes = append(changes, jsonedit.Set(choiceDelta, better))
 		}
 	}
-	if said, ok := jsonedit.Unquote(f.choice.Value(choiceFinish)); ok {
+	reason := f.choice.Value(choiceFinish)
+	if jsonedit.KindOf(reason) == jsonedit.KindObject { // of older SGLang
+		reason, _ = jsonedit.Get(reason, "type")
+	}
+	if said, ok := jsonedit.Unquote(reason); ok {
 		if faultReasons[strings.ToLower(said)] {
-			return nil, &llm.Error{Kind: llm.Upstream, Message: "The upstream broke off its answer.", Err: errors.New("finish_reason " + said)}
+			return nil, false, &llm.Error{Kind: llm.Upstream, Message: "The upstream broke off its answer.", Err: errors.New("finish_reason " + said)}
 		}
 		finish := openai.Null
 		if said != "" {
 			f.finished = true
+			f.over |= 1 << index
 			finish = jsonedit.AppendQuote(nil, finishReason(said, index < len(f.calls) && len(f.calls[index]) > 0))
 		}
 		if !bytes.Equal(finish, f.choice.Value(choiceFinish)) {
@@ -278,9 +301,9 @@ func (f *follower) readChoice(choice []byte) (mended []byte, err error) {
 		}
 	}
 	if len(changes) == 0 {
-		return nil, nil
+		return nil, false, nil
 	}
-	return openai.Edited(choice, &f.choice, changes...), nil
+	return openai.Edited(choice, &f.choice, changes...), false, nil
 }
 
 // maxChoices bounds n: beyond it choices are not mended.

@@ -22,6 +22,10 @@ func FuzzRequest(f *testing.F) {
 		{Model: "m"},
 		{Model: "m", Chat: llm.ChatCaps{Native: true, Breakpoints: true}},
 		{Model: "m", Chat: llm.ChatCaps{OneSystem: true, Strict: true, Reasoning: "reasoning_details", Echo: llm.EchoAlways, CallID: "^[a-z]{3}$", NamedTools: true}},
+		{Model: "m", Chat: llm.ChatCaps{
+			Reasoning: "reasoning", Echo: llm.EchoAlways, EchoTags: true, CacheControl: true, MaxMarks: 1, StrictAlike: true, TypedAnyOf: true, AudioURL: true, DocumentURL: true,
+			Temperature: [2]float64{0.01, 1}, ZeroTemperature: `{"do_sample":false}`, Budget: "b", Hide: `{"h":1}`, ParallelOff: true, ToolStream: `{"s":1}`, NoThinkingTools: true,
+		}},
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var look dialect.Request
@@ -56,48 +60,56 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("data: " + piece(`"content":"x","reasoning":"t"`) + "\n\ndata: " + finished + "\n\ndata: [DONE]\n\n"))
 	f.Add([]byte("data: " + piece(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]`) + "\n\ndata: " + finished + "\n\n"))
 	f.Add([]byte(`{"id":"i","choices":[{"message":{"content":[{"type":"text","text":"x"}],"refusal":"n","annotations":[{"url_citation":{"url":"u"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`))
+	f.Add([]byte("data: " + piece(`"content":"<think>a</th"`) + "\n\ndata: " + piece(`"content":"ink>\n b"`) + "\n\ndata: " + finished + "\n\n"))
+	f.Add([]byte("data: " + piece(`"reasoning_details":[{"text":"a"}]`) + "\n\ndata: " + piece(`"reasoning_details":[{"text":"ab"}]`) + "\n\ndata: " + finished + "\n\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		ask := asked("anthropic", &llm.Request{WantsUsage: true})
-		check := func(events []llm.Event, ended bool) {
-			if err := dialecttest.Check(events, ended); err != nil {
-				t.Fatalf("%v in %s", err, shownEvents(events))
-			}
-			encoder := Dialect{}.Encode(ask)
-			var out []byte
-			for _, e := range events {
-				out = encoder.Event(out, e)
-			}
-			for frame, err := range sse.All(bytes.NewReader(encoder.End(out)), 1<<20) {
-				if err != nil || len(frame.Data) > 0 && string(frame.Data) != "[DONE]" && !json.Valid(frame.Data) {
-					t.Fatalf("no JSON: %s, %v", frame.Data, err)
-				}
-			}
-			var fold llm.Folder
-			for _, e := range events {
-				fold.Add(e)
-			}
-			if body := (Dialect{}).AppendAnswer(nil, &fold.Answer, ask); !json.Valid(body) {
-				t.Fatalf("no JSON: %s", body)
-			}
+		for _, caps := range []*llm.Caps{{}, {Chat: llm.ChatCaps{Tags: true, Snapshots: true}}} {
+			fuzzAnswer(t, caps, in)
 		}
-		d := Upstream{}.Answers(&dialect.Call{}, &llm.Caps{})
-		if events, err := d.Whole(nil, in); err == nil {
-			check(events, true)
-		}
-		d = Upstream{}.Answers(&dialect.Call{}, &llm.Caps{})
-		var events []llm.Event
-		for frame, err := range sse.All(bytes.NewReader(in), 1<<20) {
-			if err != nil || len(frame.Data) == 0 {
-				continue
-			}
-			frame.Data = bytes.Clone(frame.Data)
-			if events, err = d.Frame(events, frame); err != nil || d.Done() {
-				check(events, err == nil)
-				return
-			}
-		}
-		var err error
-		events, err = d.End(events)
-		check(events, err == nil)
 	})
+}
+
+func fuzzAnswer(t *testing.T, caps *llm.Caps, in []byte) {
+	ask := asked("anthropic", &llm.Request{WantsUsage: true})
+	check := func(events []llm.Event, ended bool) {
+		if err := dialecttest.Check(events, ended); err != nil {
+			t.Fatalf("%v in %s", err, shownEvents(events))
+		}
+		encoder := Dialect{}.Encode(ask)
+		var out []byte
+		for _, e := range events {
+			out = encoder.Event(out, e)
+		}
+		for frame, err := range sse.All(bytes.NewReader(encoder.End(out)), 1<<20) {
+			if err != nil || len(frame.Data) > 0 && string(frame.Data) != "[DONE]" && !json.Valid(frame.Data) {
+				t.Fatalf("no JSON: %s, %v", frame.Data, err)
+			}
+		}
+		var fold llm.Folder
+		for _, e := range events {
+			fold.Add(e)
+		}
+		if body := (Dialect{}).AppendAnswer(nil, &fold.Answer, ask); !json.Valid(body) {
+			t.Fatalf("no JSON: %s", body)
+		}
+	}
+	d := Upstream{}.Answers(&dialect.Call{}, caps)
+	if events, err := d.Whole(nil, in); err == nil {
+		check(events, true)
+	}
+	d = Upstream{}.Answers(&dialect.Call{}, caps)
+	var events []llm.Event
+	for frame, err := range sse.All(bytes.NewReader(in), 1<<20) {
+		if err != nil || len(frame.Data) == 0 {
+			continue
+		}
+		frame.Data = bytes.Clone(frame.Data)
+		if events, err = d.Frame(events, frame); err != nil || d.Done() {
+			check(events, err == nil)
+			return
+		}
+	}
+	var err error
+	events, err = d.End(events)
+	check(events, err == nil)
 }

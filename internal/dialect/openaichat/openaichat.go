@@ -107,31 +107,22 @@ func asking(options []byte) []byte {
 	return openai.Edited(options, &object, jsonedit.Set(0, jsonTrue))
 }
 
-// The members of a whole answer that are looked at.
-const (
-	answerError = iota
-	answerChoices
-	answerUsage
-	answerID
-	answerCreated
-	answerModel
-)
-
-var answerFields = jsonedit.NewFields("error", "choices", "usage", "id", "created", "model")
-
 // Answer implements dialect.Dialect.
 func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 	var object jsonedit.Object
-	if err := jsonedit.Scan(body, answerFields, &object); err != nil {
+	if err := jsonedit.Scan(body, chunkFields, &object); err != nil {
 		return usage, false, dialect.NotAnAnswer(err)
 	}
-	if e := object.Value(answerError); e != nil && jsonedit.KindOf(e) != jsonedit.KindNull {
+	if e := object.Value(chunkError); e != nil && jsonedit.KindOf(e) != jsonedit.KindNull {
 		return usage, false, openai.EventError(e)
 	}
-	if choices := object.Value(answerChoices); jsonedit.KindOf(choices) != jsonedit.KindArray || openai.EmptyArray(choices) {
+	if isFault(body, &object) {
+		return usage, false, failedWithin(body)
+	}
+	if choices := object.Value(chunkChoices); jsonedit.KindOf(choices) != jsonedit.KindArray || openai.EmptyArray(choices) {
 		return usage, false, dialect.NotAnAnswer(errNoChoices)
 	}
-	usage, known = openai.DecodeUsage(object.Value(answerUsage))
+	usage, known = openai.DecodeUsage(object.Value(chunkUsage))
 	return usage, known, nil
 }
 
@@ -140,19 +131,19 @@ func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 func (d Dialect) Replay(dst, body []byte, req *dialect.Request) []byte {
 	var compact bytes.Buffer // an answer may be set out in lines, a frame is one
 	var object jsonedit.Object
-	if json.Compact(&compact, body) != nil || jsonedit.Scan(compact.Bytes(), answerFields, &object) != nil {
+	if json.Compact(&compact, body) != nil || jsonedit.Scan(compact.Bytes(), chunkFields, &object) != nil {
 		return dst // cannot be: Answer accepted it
 	}
-	head := chunkHead{id: object.Value(answerID), created: object.Value(answerCreated), model: object.Value(answerModel)}
+	head := chunkHead{id: object.Value(chunkID), created: object.Value(chunkCreated), model: object.Value(chunkModel)}
 	var stream []byte
-	for choice := range jsonedit.Elements(object.Value(answerChoices)) {
+	for choice := range jsonedit.Elements(object.Value(chunkChoices)) {
 		index, _ := jsonedit.Get(choice, "index")
 		message, _ := jsonedit.Get(choice, "message")
 		finish, _ := jsonedit.Get(choice, "finish_reason")
 		stream = head.append(stream, index, delta(message), openai.Null)
 		stream = head.append(stream, index, emptyObject, finish)
 	}
-	if usage := object.Value(answerUsage); jsonedit.KindOf(usage) == jsonedit.KindObject {
+	if usage := object.Value(chunkUsage); jsonedit.KindOf(usage) == jsonedit.KindObject {
 		stream = head.appendUsage(stream, usage)
 	}
 	return dialect.Refollow(dst, append(stream, openai.DoneFrame...), d.Follow(req))

@@ -152,11 +152,16 @@ func TestAnswer(t *testing.T) {
 		`{"choices":[]}`:                                                        {kind: llm.UpstreamInvalid},
 		`{"choices":null}`:                                                      {kind: llm.UpstreamInvalid},
 		`{"choices":{}}`:                                                        {kind: llm.UpstreamInvalid},
-		`{"object":"error","message":"m"}`:                                      {kind: llm.UpstreamInvalid},
-		`{}`:                                                                    {kind: llm.UpstreamInvalid},
-		``:                                                                      {kind: llm.UpstreamInvalid},
-		`<html></html>`:                                                         {kind: llm.UpstreamInvalid},
-		`{"choices":[{}]`:                                                       {kind: llm.UpstreamInvalid},
+		`{"object":"error","message":"m"}`:                                      {kind: llm.Upstream},
+		`{"message":"m","type":"t","param":null,"code":"x"}`:                    {kind: llm.Upstream},
+		`{"detail":"m"}`:                                                        {kind: llm.Upstream},
+		`{"base_resp":{"status_code":1002,"status_msg":"m"},"choices":null}`: {kind: llm.RateLimited},
+		`{"base_resp":{"status_code":1008,"status_msg":"m"},"choices":[{}]}`: {kind: llm.UpstreamQuota},
+		`{"base_resp":{"status_code":0},"choices":[{}],` + usage + `}`:       {good, true, llm.Canceled},
+		`{}`:              {kind: llm.UpstreamInvalid},
+		``:                {kind: llm.UpstreamInvalid},
+		`<html></html>`:   {kind: llm.UpstreamInvalid},
+		`{"choices":[{}]`: {kind: llm.UpstreamInvalid},
 	} {
 		usage, known, err := Dialect{}.Answer([]byte(body))
 		kind := llm.Canceled

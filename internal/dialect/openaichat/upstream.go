@@ -49,6 +49,8 @@ type decodedChoice struct {
 	channel   llm.Channel // of its last part
 	reasoning openItem
 	thought   thoughtKey
+	snapshot  []byte // what came of it, where pieces repeat it
+	tags      tags
 	table     choiceCalls
 	calls     []*decodedCall // beside table
 }
@@ -268,7 +270,11 @@ func (d *answerDecoder) readDelta(c *decodedChoice, delta llm.Raw) error {
 // content tells a text, or the parts of one.
 func (d *answerDecoder) content(c *decodedChoice, content llm.Raw) {
 	if content.IsText() {
-		if !content.Blank() {
+		switch {
+		case content.Blank():
+		case d.caps.Chat.Tags && c.tags.at != tagsOver:
+			d.tagged(c, content)
+		default:
 			d.speak(c, llm.TextChannel, content)
 		}
 		return
@@ -340,7 +346,7 @@ func (d *answerDecoder) think(c *decodedChoice, key thoughtKey, channel llm.Chan
 }
 
 func (d *answerDecoder) openReasoning(c *decodedChoice, key thoughtKey) {
-	if c.reasoning.is && c.thought == key {
+	if c.reasoning.is && (c.thought == key || key.id != "" && c.thought.id == key.id) {
 		return
 	}
 	d.close(&c.reasoning)
@@ -369,8 +375,13 @@ func (d *answerDecoder) details(c *decodedChoice, details llm.Raw) (said bool) {
 			key.index = int(n)
 		}
 		if text.IsText() && !text.Blank() {
-			d.think(c, key, channel, text)
 			said = true
+			if d.caps.Chat.Snapshots {
+				text = c.unsaid(key, text)
+			}
+			if !text.Blank() {
+				d.think(c, key, channel, text)
+			}
 		}
 		vendor := readers[dialect.Text(entry, "format")]
 		if vendor == "" {
@@ -384,6 +395,9 @@ func (d *answerDecoder) details(c *decodedChoice, details llm.Raw) (said bool) {
 				opaque.Kind = llm.Redacted
 			case google:
 				opaque.Kind = llm.ThoughtSignature
+				if id := dialect.Member(entry, "id"); id.IsText() && !id.Blank() {
+					opaque.For = id
+				}
 			}
 		}
 		if opaque.Data.IsText() && !opaque.Data.Blank() {
@@ -443,6 +457,7 @@ func (d *answerDecoder) finish(c *decodedChoice, said string, stop llm.Raw) erro
 	if faultReasons[word] {
 		return &llm.Error{Kind: llm.Upstream, Message: "The upstream broke off its answer.", Err: errors.New("finish_reason " + said)}
 	}
+	d.untag(c)
 	if err := d.closeAll(c); err != nil {
 		return err
 	}

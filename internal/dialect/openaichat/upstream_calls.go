@@ -117,11 +117,12 @@ func (call *decodedCall) repeats(piece llm.Raw) bool {
 }
 
 func (d *answerDecoder) openCall(c *decodedChoice, at int) {
+	d.untag(c)
 	d.close(&c.reasoning)
 	d.close(&c.message)
 	call := c.calls[at]
 	id := llm.Raw(c.table[at].id)
-	if id.Blank() {
+	if id.Blank() || c.table[at].twin {
 		id = llm.Quote(madeID(d.id.Text(), c.index, at))
 	}
 	call.sealed = len(call.opaque) > 0

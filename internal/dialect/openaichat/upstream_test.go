@@ -74,6 +74,16 @@ func decode(caps *llm.Caps, data ...string) (events []llm.Event, err error) {
 	return d.End(events)
 }
 
+var tagged = llm.Caps{Chat: llm.ChatCaps{Tags: true}}
+
+// bytewise is a text in as many chunks as it has bytes.
+func bytewise(text string) (data []string) {
+	for _, c := range text {
+		data = append(data, piece(`"content":`+string(llm.Quote(string(c)))))
+	}
+	return data
+}
+
 func piece(members string) string { return `{"choices":[{"index":0,"delta":{` + members + `}}]}` }
 
 const (
@@ -169,6 +179,56 @@ func TestDecodeStream(t *testing.T) {
 		{
 			"reasoning beside the completion", []string{piece(`"content":"x"`), finished, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":7}}}`, done},
 			`start() 0:text 0.0+x 0. finish0(stop) used(5+0+0 2+7)`, llm.Caps{Chat: llm.ChatCaps{ReasoningApart: true}},
+		},
+		{
+			"calls: one ID for two", []string{piece(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`), piece(`"tool_calls":[{"index":1,"id":"a","function":{"name":"f","arguments":"{"}}]`), piece(`"tool_calls":[{"index":1,"id":"a","function":{"arguments":"}"}}]`), finished, done},
+			`start() 0:call(a f) 0.0+{} 1:call(call_` + hash("[0 1]")[:24] + ` f) 1.0+{} 0. 1. finish0(calls)`, llm.Caps{},
+		},
+		{
+			"tags", []string{piece(`"content":"\n<think>a"`), piece(`"content":"b</think>\n\nx"`), piece(`"content":" <think>y"`), finished, done},
+			`start() 0:think 0.0+ab 0. 1:text 1.0+x <think>y 1. finish0(stop)`, tagged,
+		},
+		{
+			"tags, one byte after the other", append(bytewise(`<think>a</thin</think> x</think>`), finished, done),
+			`start() 0:think 0.0+a</thin 0. 1:text 1.0+x</think> 1. finish0(stop)`, tagged,
+		},
+		{
+			"tags that are written otherwise", []string{piece(`"content":"\u003cthink\u003ea\u003c/think\u003ex"`), finished, done},
+			`start() 0:think 0.0+a 0. 1:text 1.0+x 1. finish0(stop)`, tagged,
+		},
+		{
+			"tags that are none", []string{piece(`"content":" <thin"`), piece(`"content":"g>"`), piece(`"content":"<think>"`), finished, done},
+			`start() 0:text 0.0+ <thing><think> 0. finish0(stop)`, tagged,
+		},
+		{
+			"tags that do not end", []string{piece(`"content":"<think>a</th"`), `{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}`, done},
+			`start() 0:think 0.0+a</th 0. finish0(length)`, tagged,
+		},
+		{
+			"the beginning of a tag is all", []string{piece(`"content":"<th"`), finished, done},
+			`start() 0:text 0.0+<th 0. finish0(stop)`, tagged,
+		},
+		{
+			"tags, then a call", []string{piece(`"content":"<think>a</think>\n"`), piece(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`), finished, done},
+			`start() 0:think 0.0+a 0. 1:call(a f) 1.0+{} 1. finish0(calls)`, tagged,
+		},
+		{
+			"tags at a server that has none", []string{piece(`"content":"<think>a</think>x"`), finished, done},
+			`start() 0:text 0.0+<think>a</think>x 0. finish0(stop)`, llm.Caps{},
+		},
+		{
+			"snapshots", []string{piece(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"a"}]`), piece(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"a\"b"}]`),
+				piece(`"content":"x","reasoning_details":[{"type":"reasoning.text","index":0,"text":"a\"b"}]`), finished, done},
+			`start() 0:think 0.0+a"b 0. 1:text 1.0+x 1. finish0(stop)`, llm.Caps{Chat: llm.ChatCaps{Snapshots: true}},
+		},
+		{
+			"pieces at a server of snapshots", []string{piece(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"a"}]`), piece(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"b"}]`), piece(`"content":"x"`), finished, done},
+			`start() 0:think 0.0+ab 0. 1:text 1.0+x 1. finish0(stop)`, llm.Caps{Chat: llm.ChatCaps{Snapshots: true}},
+		},
+		{
+			"details of one ID", []string{piece(`"reasoning_details":[{"type":"reasoning.summary","summary":"s","id":"rs","format":"openai-responses-v1","index":0}]`),
+				piece(`"reasoning_details":[{"type":"reasoning.encrypted","data":"E","id":"rs","format":"openai-responses-v1","index":1}]`), piece(`"content":"x"`), finished, done},
+			`start() 0:think 0.0+summary:s 0+seal(openai:2:"E") 0. 1:text 1.0+x 1. finish0(stop)`, llm.Caps{},
 		},
 		{
 			"what belongs to a text", []string{`{"choices":[{"index":0,"delta":{"content":"xy"},"logprobs":{"content":[{"token":"xy"}]}}]}`, piece(`"annotations":[{"type":"url_citation","url_citation":{"url":"u","start_index":0,"end_index":1}}],"images":[{"image_url":{"url":"data:image/png;base64,AA"}}],"audio":{"data":"BB"}`), finished, done},
