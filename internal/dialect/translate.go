@@ -37,7 +37,19 @@ type Ask struct {
 	Vendor  string    // of the target, for marking opaque state
 	Origin  string
 	Seal    seal.Key
+	Told    []llm.Member    // members of the answer that the gateway answers for
 	Noted   func(llm.Notes) // is told what of the answer cannot be said; may be nil
+
+	skipped llm.Notes // that were noted already
+}
+
+// Skip notes, once, what the upstream told and the client's dialect has no
+// place for.
+func (a *Ask) Skip(what string) {
+	before := len(a.skipped)
+	if a.skipped.Skip(what); len(a.skipped) > before {
+		a.Note(a.skipped[before:])
+	}
 }
 
 // Note tells of what an encoder cannot say.
@@ -87,8 +99,12 @@ type Call struct {
 	Body   []byte
 	Stream bool
 	Notes  llm.Notes
-	Names  *Names // of the tools, as the upstream knows them
-	Tools  bool   // there are tools that the client runs
+	Names  *Names     // of the tools, as the upstream knows them
+	Tools  bool       // there are tools that the client runs
+	Words  *llm.Words // of the client
+	// Rounds is how often the upstream may be asked to go on with an answer
+	// that it pauses.
+	Rounds int
 }
 
 // Header is one field that goes with a call.
@@ -107,6 +123,17 @@ type Decoder interface {
 	Done() bool
 	// Whole appends the events of an answer that came whole.
 	Whole(dst []llm.Event, body []byte) ([]llm.Event, error)
+}
+
+// Resumer is a Decoder of a dialect in which an upstream may pause an answer,
+// and goes on with it when asked to by another request. As long as the call
+// has Rounds, a pause is not told: the decoder is not Done.
+type Resumer interface {
+	Decoder
+	// Resume returns the body of the request that goes on with the answer, nil
+	// when that is not paused. What comes then is read as the rest of the same
+	// answer. closed means that nothing more will come of the request before.
+	Resume(closed bool) []byte
 }
 
 // Fold reads a whole answer of an upstream.

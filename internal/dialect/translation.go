@@ -26,6 +26,8 @@ type Translation struct {
 	named   []llm.Event // scratch
 	begun   bool
 	ended   bool
+	fold    llm.Folder // of an answer that is not streamed
+	next    *Call      // what a whole answer was paused for
 	usage   llm.Usage
 	known   bool
 	seen    int64 // bytes of text
@@ -136,27 +138,57 @@ func (t *Translation) Usage(in int64) llm.Usage {
 }
 
 // Whole translates an answer that came whole, into the stream that the client
-// asked for or into a whole answer.
+// asked for or into a whole answer. Of one that is paused, the rest comes with
+// the next call, and body must stay as it is until then.
 func (t *Translation) Whole(dst, body []byte, stream bool) ([]byte, error) {
-	t.start()
+	if t.decoder == nil {
+		t.start()
+	}
 	events, err := t.decoder.Whole(t.events[:0], body)
 	if err != nil {
 		return dst, err
 	}
+	t.next = t.Resume(true)
 	if stream {
 		dst = t.tell(dst, events)
+		if t.next != nil {
+			return dst, nil
+		}
 		t.ended = true
 		return t.encoder.End(dst), nil
 	}
-	var fold llm.Folder
 	for _, e := range events {
 		t.named = t.restore.Event(t.named[:0], e)
 		for _, e := range t.named {
 			t.see(e)
-			fold.Add(e)
+			t.fold.Add(e)
 		}
 	}
-	return t.inbound.AppendAnswer(dst, &fold.Answer, t.ask), nil
+	if t.next != nil {
+		return dst, nil
+	}
+	return t.inbound.AppendAnswer(dst, &t.fold.Answer, t.ask), nil
+}
+
+// Resume returns the call that goes on with an answer that the upstream
+// paused, once; nil when it did not. closed means that the upstream closed the
+// stream before.
+func (t *Translation) Resume(closed bool) *Call {
+	if next := t.next; next != nil {
+		t.next = nil
+		return next
+	}
+	r, ok := t.decoder.(Resumer)
+	if !ok {
+		return nil
+	}
+	body := r.Resume(closed)
+	if body == nil {
+		return nil
+	}
+	next := *t.Call
+	next.Body = body
+	return &next
 }
 
 // Frames reads the frames of the upstream's stream.

@@ -27,23 +27,35 @@ func (g *Gateway) relay(c *Call, resp *http.Response) error {
 	}
 }
 
-// relayAnswer hands on an answer that came whole.
+// relayAnswer hands on an answer that came whole, in one request or, where the
+// upstream pauses, in several.
 func (g *Gateway) relayAnswer(c *Call, resp *http.Response) error {
-	buf, err := readAll(resp.Body, resp.ContentLength, c.set.MaxAnswer, func(int) { c.answer.progress() })
-	if err != nil {
-		return c.readError(err)
+	var body []byte
+	for resp != nil {
+		buf, err := readAll(resp.Body, resp.ContentLength, c.set.MaxAnswer, func(int) { c.answer.progress() })
+		if err != nil {
+			return c.readError(err)
+		}
+		defer buffer.Put(buf) // the answer shares its memory
+		if body, err = c.whole(body, *buf); err != nil {
+			return c.redacted(err)
+		}
+		if resp, err = c.resume(true); err != nil {
+			return err
+		}
+		if resp != nil {
+			defer resp.Body.Close()
+		}
 	}
-	defer buffer.Put(buf)
-	body := *buf
-	body, err = c.whole(body)
-	if err != nil {
-		return c.redacted(err)
+	if err := c.commit(body); err != nil {
+		return err
 	}
 	c.BytesOut = int64(len(body))
 	if err := g.account(c); err != nil {
 		return err
 	}
 	c.processingTime()
+	var err error
 	if c.Request.Stream {
 		err = c.answer.write(body)
 	} else {
@@ -70,10 +82,11 @@ func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
 	buf := buffer.Get(firstOut)
 	defer func() { buffer.Put(buf) }()
 	out := *buf
+	last := 0 // where in out the frame begins that ended the stream
 
 	for !follower.Done() {
 		var err error
-		if out, err = followBuffered(out, reader, follower); err != nil {
+		if out, last, err = followBuffered(out, reader, follower); err != nil {
 			if follower.Begun() && c.answer.isCommitted() && len(out) > 0 {
 				c.answer.write(out) // what came before the failure is the client's
 			}
@@ -90,6 +103,7 @@ func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
 		}
 		switch err := reader.Fill(); {
 		case err == io.EOF:
+			last = len(out)
 			if out, err = follower.End(out); err != nil {
 				return err
 			}
@@ -100,6 +114,12 @@ func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
 		}
 	}
 	*buf = out
+	if err := c.commit(out[last:]); err != nil {
+		if c.answer.isCommitted() && last > 0 {
+			c.answer.write(out[:last])
+		}
+		return err
+	}
 	c.Usage = follower.Usage(c.BytesIn)
 	c.BytesOut = c.answer.sent() + int64(len(out))
 	if err := g.account(c); err != nil {
@@ -112,11 +132,12 @@ func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
 	return nil
 }
 
-// followBuffered handles the frames that are in the reader's buffer.
+// followBuffered handles the frames that are in the reader's buffer. last is
+// where in out the last of them begins.
 func followBuffered(out []byte, reader dialect.Frames, follower interface {
 	Frame([]byte, sse.Frame) ([]byte, bool, error)
 	Done() bool
-}) ([]byte, error) {
+}) (_ []byte, last int, err error) {
 	for !follower.Done() {
 		frame, ok := reader.Next()
 		if !ok {
@@ -125,18 +146,16 @@ func followBuffered(out []byte, reader dialect.Frames, follower interface {
 		if len(frame.Data) == 0 {
 			continue // the gateway sends its own when there is silence
 		}
-		var (
-			pass bool
-			err  error
-		)
+		var pass bool
+		last = len(out)
 		if out, pass, err = follower.Frame(out, frame); err != nil {
-			return out, err
+			return out, last, err
 		}
 		if pass {
 			out = append(out, frame.Raw...)
 		}
 	}
-	return out, nil
+	return out, last, nil
 }
 
 // drain reads an upstream's answer to its end after its content was complete,

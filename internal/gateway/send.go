@@ -53,17 +53,25 @@ func (g *Gateway) send(c *Call, header http.Header, body *[]byte) (*http.Respons
 	if c.Request.Stream {
 		c.answer.wantStream()
 	}
+	return c.post(out)
+}
+
+// post sends a request and returns its answer once that has a status of
+// success.
+func (c *Call) post(out outgoing) (*http.Response, error) {
 	c.answer.enter(waiting)
 	resp, err := c.Target.Upstream.Post(c.ctx, out.path, out.body, c.Request.Stream, out.header)
 	var dial *net.OpError
-	c.sent = err == nil || !errors.As(err, &dial) || dial.Op != "dial"
+	c.sent = c.sent || err == nil || !errors.As(err, &dial) || dial.Op != "dial"
 	if err != nil {
 		if c.ctx.Err() != nil {
 			return nil, c.ended(err)
 		}
 		return nil, &llm.Error{Kind: llm.Upstream, Message: "The upstream could not be reached, or broke off before it answered.", Err: fmt.Errorf("%s: %w", c.Target.Upstream.Name, err)}
 	}
-	c.FirstByte = time.Since(c.Started)
+	if c.FirstByte == 0 {
+		c.FirstByte = time.Since(c.Started)
+	}
 	c.answer.enter(relaying)
 	if id := resp.Header.Get("X-Request-Id"); id != "" && len(id) <= maxName {
 		c.answer.header("X-Limen-Upstream-Request-Id", id)
@@ -91,13 +99,16 @@ func (c *Call) upstreamError(resp *http.Response) error {
 
 // readError explains a failure to read an upstream's answer.
 func (c *Call) readError(err error) error {
+	var e *llm.Error
 	switch {
 	case c.ctx.Err() != nil:
 		return c.ended(err)
+	case errors.As(err, &e): // of another request for the same answer
+		return e
 	case errors.Is(err, errOver):
 		return &llm.Error{Kind: llm.UpstreamInvalid, Message: "The upstream's answer is larger than this gateway takes.", NoRetry: true, Err: err}
 	}
-	e := dialect.Truncated()
+	e = dialect.Truncated()
 	e.Err = err
 	return e
 }

@@ -58,8 +58,8 @@ type outgoing struct {
 // prepare says the client's request as the target takes it. It takes over
 // body.
 func (g *Gateway) prepare(c *Call, header http.Header, body *[]byte) (out outgoing, err error) {
-	if c.way.outbound == nil && c.Dialect.Anew(*body, c.way.caps) {
-		c.way.outbound, c.way.asks = g.outbound[c.Dialect.Name()], true
+	if c.way.outbound == nil && (c.way.caps.Retold || c.Dialect.Anew(*body, c.way.caps)) {
+		c.way.outbound, c.way.asks = g.outbound[c.Dialect.Name()], !c.way.caps.Retold
 	}
 	if c.way.outbound == nil {
 		out, err = c.forward(header, body)
@@ -111,26 +111,56 @@ func (g *Gateway) translate(c *Call, client *[]byte) (outgoing, error) {
 	if err != nil {
 		return outgoing{}, err
 	}
-	ask := &dialect.Ask{
-		Request: req, ID: c.requestID[len(requestIDPrefix):], Model: c.Request.Model, Begun: c.Started,
-		Vendor: c.way.caps.Vendor, Origin: c.way.caps.Origin, Seal: g.seal,
-		Noted: func(n llm.Notes) {
-			c.notes.Add(n)
-			c.answer.header("X-Limen-Notes", c.notes.String())
-		},
-	}
 	g.memory.recall(c, req)
-	translation, err := dialect.Translate(req, c.Dialect, c.way.outbound, c.way.caps, ask)
+	translation := g.aside(c, req)
+	if translation == nil {
+		translation, err = dialect.Translate(req, c.Dialect, c.way.outbound, c.way.caps, g.ask(c, req))
+	}
 	if err != nil {
 		return outgoing{}, err
 	}
 	c.way.translation = translation
 	translation.Watch(g.memory.watch(c))
 	call := translation.Call
+	call.Rounds = maxRounds
 	c.notes.Add(call.Notes)
+	return said(call), nil
+}
+
+// said is a call that a dialect has said.
+func said(call *dialect.Call) outgoing {
 	out := outgoing{path: call.Path, body: upstream.NewBody([][]byte{call.Body}, len(call.Body), func() {})}
 	out.add(call.Header)
-	return out, nil
+	return out
+}
+
+func (g *Gateway) ask(c *Call, req *llm.Request) *dialect.Ask {
+	return &dialect.Ask{
+		Request: req, ID: c.requestID[len(requestIDPrefix):], Model: c.Request.Model, Begun: c.Started,
+		Vendor: c.way.caps.Vendor, Origin: c.way.caps.Origin, Seal: g.seal, Told: c.Request.Told,
+		Noted: func(n llm.Notes) {
+			c.notes.Add(n)
+			c.answer.header("X-Limen-Notes", c.notes.String())
+		},
+	}
+}
+
+// aside takes a request that wants both tools and thinking past a chat in
+// which the model does not do both, to the upstream's Responses. It returns nil
+// where there is no such need, or something that can only be said in the chat.
+func (g *Gateway) aside(c *Call, req *llm.Request) *dialect.Translation {
+	caps, out := c.Target.Caps[dialect.OpenAIResponses], g.outbound[dialect.OpenAIResponses]
+	if !c.way.caps.ThinkingTools(req) || caps == nil || out == nil {
+		return nil
+	}
+	chat := c.way
+	c.way = way{outbound: out, caps: caps}
+	translation, err := dialect.Translate(req, c.Dialect, out, caps, g.ask(c, req))
+	if err != nil {
+		c.way = chat
+		return nil
+	}
+	return translation
 }
 
 func (o *outgoing) add(fields []dialect.Header) {
@@ -175,16 +205,16 @@ func (c *Call) follow() dialect.Follower {
 // frames reads the frames of the answer's stream.
 func (c *Call) frames(r io.Reader) dialect.Frames {
 	if c.translated() {
-		return c.way.outbound.Frames(r, c.set.MaxEvent)
+		return &rounds{Frames: c.way.outbound.Frames(r, c.set.MaxEvent), call: c}
 	}
 	return sse.NewReader(r, c.set.MaxEvent)
 }
 
 // whole makes what the client gets of an answer that came whole, and notes
-// what it used.
-func (c *Call) whole(body []byte) ([]byte, error) {
+// what it used. dst is what was made of the answer before it was paused.
+func (c *Call) whole(dst, body []byte) ([]byte, error) {
 	if c.translated() {
-		out, err := c.way.translation.Whole(nil, body, c.Request.Stream)
+		out, err := c.way.translation.Whole(dst, body, c.Request.Stream)
 		c.Usage = c.way.translation.Usage(c.BytesIn)
 		return out, err
 	}
@@ -198,6 +228,9 @@ func (c *Call) whole(body []byte) ([]byte, error) {
 	c.Usage = usage
 	if c.Request.Stream {
 		return c.Dialect.Replay(nil, body, &c.Request), nil
+	}
+	if c.turn != nil {
+		return c.stateful().Tell(body, c.Request.Told), nil
 	}
 	return body, nil
 }

@@ -60,6 +60,9 @@ func (m *message) item(item, next llm.Item) {
 	case *llm.ToolCall:
 		m.call(item)
 	case *llm.ServerCall:
+		if item.Image != nil {
+			m.ask.Skip("image")
+		}
 		for _, block := range serverBlocks(item) {
 			m.index++
 			m.Raw(block)
@@ -82,6 +85,11 @@ func (m *message) message(said *llm.Message) {
 		case *llm.Refusal:
 			m.text(p.Text, nil)
 		case *llm.Media:
+			if p.Kind == llm.Image {
+				m.ask.Skip("image")
+			} else {
+				m.ask.Skip("audio")
+			}
 			m.text(p.Transcript, nil)
 		}
 	}
@@ -96,6 +104,7 @@ func (m *message) text(said llm.Raw, citations []llm.Annotation) {
 	cited := false
 	for _, a := range citations {
 		if !ownCitation(a) {
+			m.ask.Skip("citation")
 			continue
 		}
 		if !cited {

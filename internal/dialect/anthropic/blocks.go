@@ -77,13 +77,21 @@ func blank(s llm.Raw) bool {
 	return true
 }
 
-// user adds what the user says.
-func (b *builder) user(m *llm.Message) error {
+// dropNames notes what a message says beside its parts.
+func (b *builder) dropNames(m *llm.Message) {
 	if m.Name.Given() {
 		b.notes.Drop(b.param("name"))
 	}
+	if m.Phase.Given() {
+		b.notes.Drop(b.param("phase"))
+	}
+}
+
+// user adds what the user says.
+func (b *builder) user(m *llm.Message) error {
+	b.dropNames(m)
 	for _, p := range m.Parts {
-		block, err := b.part(p, m.Pos)
+		block, err := b.part(p)
 		if err != nil {
 			return err
 		}
@@ -104,9 +112,7 @@ func (b *builder) lead(m *llm.Message) error {
 
 // instruction is what an operator says: text, part by part.
 func (b *builder) instruction(m *llm.Message) (texts []block, err error) {
-	if m.Name.Given() {
-		b.notes.Drop(b.param("name"))
-	}
+	b.dropNames(m)
 	for _, p := range m.Parts {
 		t, ok := p.(*llm.Text)
 		if !ok {
@@ -186,9 +192,7 @@ func assistantNext(rest []llm.Item) bool {
 
 // assistant adds what the assistant said.
 func (b *builder) assistant(m *llm.Message) error {
-	if m.Name.Given() {
-		b.notes.Drop(b.param("name"))
-	}
+	b.dropNames(m)
 	for _, p := range m.Parts {
 		said := block{kind: sayBlock}
 		switch p := p.(type) {
@@ -199,7 +203,7 @@ func (b *builder) assistant(m *llm.Message) error {
 			b.notes.Degrade("refusal")
 		case *llm.Media:
 			if p.Kind != llm.Audio || p.Transcript.Blank() {
-				return b.noMedia(p, m.Pos, "this model takes none in its own turns; describe it in text")
+				return b.noMedia(p, "this model takes none in its own turns; describe it in text")
 			}
 			said.text = p.Transcript
 			b.notes.Degrade("audio")
@@ -314,7 +318,7 @@ func (b *builder) result(r *llm.ToolResult) (block, error) {
 		if t, ok := p.(*llm.Text); ok && t.Pos.Part >= 0 && b.words != words {
 			out.listed = true
 		}
-		part, err := b.part(p, r.Pos)
+		part, err := b.part(p)
 		if err != nil {
 			return out, err
 		}
@@ -330,7 +334,7 @@ func (b *builder) result(r *llm.ToolResult) (block, error) {
 
 // part is a part of a user's message or of a tool's result; nil for one that
 // says nothing.
-func (b *builder) part(p llm.Part, at llm.Pos) (*block, error) {
+func (b *builder) part(p llm.Part) (*block, error) {
 	switch p := p.(type) {
 	case *llm.Text:
 		if blank(p.Text) {
@@ -350,32 +354,29 @@ func (b *builder) part(p llm.Part, at llm.Pos) (*block, error) {
 		w.EndObject()
 		return &block{kind: rawBlock, data: w.Bytes()}, nil
 	case *llm.Media:
-		return b.media(p, at)
+		return b.media(p)
 	}
 	return nil, nil
 }
 
 // media is an image or a document, with its source as it is written here.
-func (b *builder) media(m *llm.Media, at llm.Pos) (*block, error) {
+func (b *builder) media(m *llm.Media) (*block, error) {
 	if m.Detail.Given() {
 		b.notes.Drop(b.param("detail"))
-	}
-	if m.Pos != (llm.Pos{}) {
-		at = m.Pos
 	}
 	var w jsonedit.Writer
 	w.BeginObject()
 	switch {
 	case m.Kind == llm.Audio || m.Kind == llm.Video:
-		return nil, b.noMedia(m, at, "this model takes no audio or video; give its text or use another model")
+		return nil, b.noMedia(m, "this model takes no audio or video; give its text or use another model")
 	case m.FileID.Given() && b.words == words:
 		w.SetText("type", "file")
 		w.SetRaw("file_id", m.FileID)
 	case m.FileID.Given():
-		return nil, b.noMedia(m, at, "its 'file_id' is of another vendor; send the file inline")
+		return nil, b.noMedia(m, "its 'file_id' is of another vendor; send the file inline")
 	case m.Kind == llm.File:
 		if why := document(&w, m); why != "" {
-			return nil, b.noMedia(m, at, why)
+			return nil, b.noMedia(m, why)
 		}
 	case m.Data != nil:
 		w.SetText("type", "base64")
@@ -383,7 +384,7 @@ func (b *builder) media(m *llm.Media, at llm.Pos) (*block, error) {
 		w.SetRaw("data", m.Data)
 	default:
 		if why := remote(&w, m); why != "" {
-			return nil, b.noMedia(m, at, why)
+			return nil, b.noMedia(m, why)
 		}
 	}
 	w.EndObject()
@@ -391,8 +392,8 @@ func (b *builder) media(m *llm.Media, at llm.Pos) (*block, error) {
 }
 
 // noMedia refuses media with the place of its source.
-func (b *builder) noMedia(m *llm.Media, at llm.Pos, why string) error {
-	param := b.place(at, m.At)
+func (b *builder) noMedia(m *llm.Media, why string) error {
+	param := b.place(m.Pos, m.At)
 	return dialect.NotPossible(param, "The media at '%s' is not possible: %s.", param, why)
 }
 

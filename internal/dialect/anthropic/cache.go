@@ -6,9 +6,9 @@ import "github.com/limen-gateway/limen/internal/llm"
 const maxBreakpoints = 4
 
 // leastCached is how long a prompt must be, in bytes of JSON, for breakpoints
-// to be put into it: no model caches less than 1024 tokens, and writing to the
-// cache costs more than not using it.
-const leastCached = 4096
+// to be put into it: no model caches less than 512 tokens. A model that caches
+// only longer ones passes over a breakpoint at no cost.
+const leastCached = 2048
 
 // longTTL and shortTTL are the times to live that there are. The short one
 // need not be said.
@@ -35,11 +35,11 @@ func (o *outgoing) marked(tools []block) []*block {
 	return all
 }
 
-// placeCache puts breakpoints into a long prompt of a client that has none:
-// after what stays the same, and after the last two turns of the user, so that
-// the next request reads what this one wrote.
+// placeCache puts breakpoints into a long prompt of a client that has none and
+// could not have said them: after what stays the same, and after the last two
+// turns of the user, so that the next request reads what this one wrote.
 func (o *outgoing) placeCache(tools []block) {
-	if !o.caps.PlaceCache || o.req.Cache.Auto != nil {
+	if !o.req.PlacesCache(o.caps) {
 		return
 	}
 	size := 0
@@ -72,7 +72,7 @@ func (o *outgoing) settleCache(tools []block) {
 	allowed := maxBreakpoints
 	if auto := o.req.Cache.Auto; auto != nil {
 		allowed--
-		auto.TTL = o.ttl(auto.TTL)
+		o.auto = &llm.Breakpoint{TTL: o.ttl(auto.TTL)}
 	}
 	var points []*block
 	for _, b := range o.marked(tools) {

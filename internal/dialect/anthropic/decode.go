@@ -28,6 +28,8 @@ var words = &llm.Words{
 		"web_search_options":    "tools",
 		"tool_call_id":          "tool_use_id",
 	},
+	MarksCache: true,
+	Shows:      []llm.ServerKind{llm.WebSearch},
 }
 
 // systemTurn is the index of what `system` says, which is before all messages.

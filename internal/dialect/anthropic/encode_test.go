@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -331,6 +332,100 @@ func TestPlaceCache(t *testing.T) {
 		if c.want > 0 && !strings.HasSuffix(string(call.Body), `{"type":"text","text":"6",`+mark+`}]}]}`) {
 			t.Errorf("no breakpoint at the end of %s", call.Body)
 		}
+	}
+}
+
+// What a client says of the cache itself goes before what is put in.
+func TestPlaceCacheWishes(t *testing.T) {
+	long := say(llm.User, 0, strings.Repeat("x", leastCached))
+	marked := say(llm.User, 0, strings.Repeat("x", leastCached))
+	marked.Parts[0].(*llm.Text).Cache = &llm.Breakpoint{}
+	for name, c := range map[string]struct {
+		req  llm.Request
+		want int
+	}{
+		"nothing said":   {llm.Request{Words: chatWords, Items: []llm.Item{long}}, 1},
+		"implicit":       {llm.Request{Words: chatWords, Items: []llm.Item{long}, Cache: llm.Cache{Mode: "implicit"}}, 1},
+		"explicit":       {llm.Request{Words: chatWords, Items: []llm.Item{long}, Cache: llm.Cache{Mode: "explicit"}}, 0},
+		"automatic":      {llm.Request{Words: chatWords, Items: []llm.Item{long}, Cache: llm.Cache{Auto: &llm.Breakpoint{}}}, 1},
+		"its own":        {llm.Request{Words: chatWords, Items: []llm.Item{marked, say(llm.Assistant, 1, "a"), say(llm.User, 2, "b")}}, 1},
+		"a dialect's":    {llm.Request{Words: words, Items: []llm.Item{long}}, 0},
+		"tools that are": {llm.Request{Words: chatWords, Items: []llm.Item{long}, Tools: []llm.Tool{{Name: "f"}}}, 2},
+	} {
+		c.req.Limits.MaxTokens = limit(9)
+		call, err := Upstream{}.Encode(&c.req, &llm.Caps{PlaceCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(call.Body), `"cache_control"`); got != c.want {
+			t.Errorf("%s: %d breakpoints, want %d in %s", name, got, c.want, call.Body)
+		}
+	}
+}
+
+// The next turn reads what this one wrote: but for the marks, its bytes go on
+// from those of this turn, and a mark stands where this turn had its last.
+func TestPlaceCacheMoves(t *testing.T) {
+	items := []llm.Item{say(llm.System, 0, strings.Repeat("x", leastCached)), say(llm.User, 1, "1")}
+	mark := `,"cache_control":{"type":"ephemeral"}`
+	var before, last string
+	for n := range 3 {
+		req := &llm.Request{Words: chatWords, Items: items, Limits: llm.Limits{MaxTokens: limit(9)}}
+		call, err := Upstream{}.Encode(req, &llm.Caps{PlaceCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := string(call.Body)
+		plain := strings.ReplaceAll(body, mark, "")
+		if !strings.HasPrefix(plain, before) {
+			t.Errorf("turn %d: %s does not go on from %s", n, plain, before)
+		}
+		if last != "" && !strings.Contains(body, last) {
+			t.Errorf("turn %d: no mark at %s in %s", n, last, body)
+		}
+		before = strings.TrimSuffix(plain, "]}")
+		said := fmt.Sprint(2*n + 1)
+		last = `"text":"` + said + `"` + mark
+		items = append(items, say(llm.Assistant, 2*n+2, "a"), say(llm.User, 2*n+3, fmt.Sprint(2*n+3)))
+	}
+}
+
+// A medium in the first part of the first message is refused at that place.
+func TestFirstPlace(t *testing.T) {
+	m := &llm.Message{Pos: llm.Pos{Part: -1}, Parts: []llm.Part{&llm.Media{Kind: llm.Image, URL: llm.Raw(`"gs://b/o"`), At: ".image_url.url"}}}
+	_, _, err := outcome(t, &llm.Request{Words: chatWords, Items: []llm.Item{m}}, &llm.Caps{})
+	if want := "messages[0].content[0].image_url.url"; err == nil || err.Param != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Only the vendor of the client's dialect knows how to manage its context.
+func TestContextManagement(t *testing.T) {
+	req := &llm.Request{Words: chatWords, Items: []llm.Item{say(llm.User, 0, "q")}, State: llm.State{Context: llm.Raw(`[{}]`)}}
+	if _, _, err := outcome(t, req, &llm.Caps{}); err == nil || err.Param != "context_management" || err.Code != "unsupported_parameter" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Tools that the upstream does not run are left out where the model may do
+// without them, and so is the phase of a message.
+func TestLeavesOut(t *testing.T) {
+	search := llm.Tool{Server: &llm.ServerTool{Kind: llm.FileSearch, Type: "file_search"}}
+	said := say(llm.Assistant, 1, "a")
+	said.Phase = llm.Raw(`"commentary"`)
+	req := &llm.Request{
+		Words: chatWords, Limits: llm.Limits{MaxTokens: limit(9)}, Tools: []llm.Tool{{Name: "f"}, search},
+		Items: []llm.Item{say(llm.User, 0, "q"), said, say(llm.User, 2, "q")},
+	}
+	body, notes, err := outcome(t, req, &llm.Caps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameJSON(t, "tools", body["tools"], `[{"name":"f","input_schema":{"type":"object","properties":{}}}]`)
+	sameNotes(t, "notes", notes, "drop:file_search,drop:phase")
+	req.ToolChoice = llm.ToolChoice{Mode: llm.ChoiceRequired, Hosted: true, Server: llm.FileSearch}
+	if _, _, err := outcome(t, req, &llm.Caps{}); err == nil || err.Param != "tools[0]" {
+		t.Errorf("demanded: got %v", err)
 	}
 }
 

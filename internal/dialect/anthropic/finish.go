@@ -15,7 +15,7 @@ var reasons = map[string]llm.Reason{
 // finish ends the answer, once. said is the upstream's word for why; "" when
 // it said none.
 func (r *reader) finish(said string, sequence, details llm.Raw) error {
-	if r.finished {
+	if r.finished || r.paused {
 		return nil
 	}
 	for _, b := range r.blocks {
@@ -24,6 +24,9 @@ func (r *reader) finish(said string, sequence, details llm.Raw) error {
 				return err
 			}
 		}
+	}
+	if r.paused = reasons[said] == llm.Paused && r.resumable(); r.paused {
+		return nil
 	}
 	r.closeText()
 	for _, call := range r.waiting { // a turn that was paused

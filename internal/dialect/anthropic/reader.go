@@ -29,12 +29,20 @@ type reader struct {
 	servers                 map[string]*llm.ServerCall
 	waiting                 []*llm.ServerCall // calls whose result has not come
 
+	body      []byte // of the request
+	rounds    int    // how often the upstream may be asked to go on
+	paused    bool   // it waits for that
+	resumed   bool   // it was, and its message has not begun
+	spent     llm.Usage
+	base      int     // blocks that came with the requests before
+	container llm.Raw // in which the upstream's tools run
+
 	event jsonedit.Object // scratch
 }
 
 func newReader(caps *llm.Caps) *reader { return &reader{origin: caps.Origin} }
 
-var _ dialect.Decoder = (*reader)(nil)
+var _ dialect.Resumer = (*reader)(nil)
 
 // openText is a message item, which goes on over blocks: the upstream splits a
 // text at every citation.
@@ -54,7 +62,8 @@ type answerBlock struct {
 	text      llm.Raw // what came of it: text, thinking, or the text of the input
 	signature llm.Raw
 	citations []llm.Raw
-	start     int // of its text within the item
+	start     int  // of its text within the item
+	lost      bool // something came of it that nobody knows
 }
 
 // blockClass says what becomes of a block.
@@ -72,11 +81,11 @@ const (
 )
 
 // Done implements dialect.Decoder.
-func (r *reader) Done() bool { return r.done }
+func (r *reader) Done() bool { return r.done && !r.paused }
 
 // End implements dialect.Decoder.
 func (r *reader) End(dst []llm.Event) ([]llm.Event, error) {
-	if r.done {
+	if r.Done() {
 		return dst, nil
 	}
 	return dst, dialect.Truncated()
@@ -130,7 +139,7 @@ func (r *reader) frame() error {
 	case "ping":
 		r.add(llm.Ping{})
 	case "content_block_start":
-		if r.finished {
+		if r.finished || r.paused {
 			return nil
 		}
 		index, _ := count(value(eventIndex))
@@ -144,6 +153,7 @@ func (r *reader) frame() error {
 	case "message_delta":
 		r.used(value(eventUsage))
 		delta := llm.Raw(value(eventDelta))
+		r.runsIn(delta)
 		if reason := member(delta, "stop_reason"); reason.IsText() {
 			return r.finish(reason.Text(), member(delta, "stop_sequence"), member(delta, "stop_details"))
 		}
@@ -177,16 +187,21 @@ func (r *reader) whole(body []byte, object *jsonedit.Object) error {
 // start begins the answer. Blocks that the message has already are told as if
 // they had come.
 func (r *reader) start(message llm.Raw) error {
-	if r.started {
+	switch {
+	case r.resumed:
+		r.resumed = false
+	case r.started:
 		return nil
+	default:
+		r.started = true
+		r.id = member(message, "id").Clone()
+		model := member(message, "model")
+		if !model.IsText() {
+			model = nil
+		}
+		r.add(llm.Start{ID: r.id, Model: model})
 	}
-	r.started = true
-	r.id = member(message, "id").Clone()
-	model := member(message, "model")
-	if !model.IsText() {
-		model = nil
-	}
-	r.add(llm.Start{ID: r.id, Model: model})
+	r.runsIn(message)
 	r.used(member(message, "usage"))
 	index := int64(0)
 	for block := range jsonedit.Elements(member(message, "content")) {
@@ -208,7 +223,7 @@ func (r *reader) used(usage llm.Raw) {
 		return
 	}
 	r.counts.merge(usage)
-	r.add(llm.Used{Usage: r.counts.usage(), Known: r.counts.known})
+	r.add(llm.Used{Usage: r.spent.Plus(r.counts.usage()), Known: r.counts.known})
 }
 
 // at is the open block of an index; nil when there is none.
@@ -267,11 +282,11 @@ func (r *reader) begin(index int64, raw llm.Raw) error {
 	case spokenText:
 		r.beginText(b)
 	case reasoned:
-		b.item = r.openItem(llm.Open{Kind: llm.ReasoningItem, Block: int(index)})
+		b.item = r.openItem(llm.Open{Kind: llm.ReasoningItem, Block: r.base + int(index)})
 		r.think(b, member(b.raw, "thinking"))
 		b.signature = ownText(member(b.raw, "signature"))
 	case redacted:
-		b.item = r.openItem(llm.Open{Kind: llm.ReasoningItem, Block: int(index)})
+		b.item = r.openItem(llm.Open{Kind: llm.ReasoningItem, Block: r.base + int(index)})
 	case clientUse:
 		return r.beginUse(b)
 	case serverUse:
@@ -290,7 +305,7 @@ func ownText(said llm.Raw) llm.Raw {
 
 func (r *reader) beginText(b *answerBlock) {
 	if r.said == nil {
-		r.said = &openText{item: r.openItem(llm.Open{Kind: llm.MessageItem, Block: int(b.index)})}
+		r.said = &openText{item: r.openItem(llm.Open{Kind: llm.MessageItem, Block: r.base + int(b.index)})}
 	}
 	b.item, b.start = r.said.item, r.said.points
 	for citation := range jsonedit.Elements(member(b.raw, "citations")) {
@@ -336,7 +351,7 @@ func (r *reader) beginUse(b *answerBlock) error {
 		id = r.callID()
 	}
 	r.calls++
-	b.item = r.openItem(llm.Open{Kind: llm.CallItem, Block: int(b.index), CallID: id, Name: name})
+	b.item = r.openItem(llm.Open{Kind: llm.CallItem, Block: r.base + int(b.index), CallID: id, Name: name})
 	if input := member(b.raw, "input"); input.Kind() == jsonedit.KindObject && !empty(input) {
 		b.text = llm.QuoteJSON(input)
 		r.add(llm.Delta{Item: b.item, Channel: llm.ArgsChannel, Data: b.text})
@@ -380,6 +395,8 @@ func (r *reader) delta(index []byte, delta llm.Raw) error {
 		if b.kind == clientUse {
 			r.add(llm.Delta{Item: b.item, Channel: llm.ArgsChannel, Data: piece})
 		}
+	default:
+		b.lost = true
 	}
 	return nil
 }
@@ -469,6 +486,6 @@ func (r *reader) tellServer(call *llm.ServerCall, index int64) {
 	if !id.IsText() {
 		id = nil
 	}
-	item := r.openItem(llm.Open{Kind: llm.ServerItem, Block: int(index), ID: id, Server: call.Kind})
+	item := r.openItem(llm.Open{Kind: llm.ServerItem, Block: r.base + int(index), ID: id, Server: call.Kind})
 	r.add(llm.Close{Item: item, Server: call})
 }

@@ -27,7 +27,7 @@ func (o *outgoing) settings() {
 		{"repetition_penalty", r.Sampling.Repetition}, {"min_p", r.Sampling.MinP}, {"logit_bias", r.Sampling.LogitBias},
 		{"top_logprobs", r.TopLogprob}, {"prediction", r.Meta.Prediction}, {"moderation", r.Meta.Moderation},
 		{"safetySettings", r.Meta.Safety}, {"max_tool_calls", r.Limits.MaxToolCalls},
-		{"context_management", r.State.Context}, {"prompt_cache_key", r.Cache.Key},
+		{"prompt_cache_key", r.Cache.Key},
 	} {
 		if m.value.Given() {
 			o.notes.Drop(o.param(m.name))

@@ -78,8 +78,14 @@ func (e *encoder) tell(event llm.Event) {
 		if !e.others[event.Item] {
 			e.deltaOf(event)
 		}
+	case llm.Picture:
+		e.ask.Skip("image")
 	case llm.Annotate:
-		if !e.others[event.Item] && ownCitation(event.Annotation) {
+		if !ownCitation(event.Annotation) {
+			e.ask.Skip("citation")
+			break
+		}
+		if !e.others[event.Item] {
 			e.openBlock(textBlock)
 			e.delta(e.index, "citations_delta", "citation", event.Annotation.Native)
 		}
@@ -253,6 +259,8 @@ func (e *encoder) deltaOf(d llm.Delta) {
 			e.delta(e.index, "thinking_delta", "thinking", []byte(paragraph))
 		}
 		e.delta(e.index, "thinking_delta", "thinking", d.Data)
+	case llm.AudioChannel:
+		e.ask.Skip("audio")
 	case llm.ArgsChannel:
 		if e.item.Call != llm.CustomCall {
 			e.delta(e.index, "input_json_delta", "partial_json", d.Data)
@@ -288,6 +296,9 @@ func (e *encoder) closeItem(c llm.Close) {
 	case llm.ServerItem:
 		if c.Server == nil {
 			break
+		}
+		if c.Server.Image != nil {
+			e.ask.Skip("image")
 		}
 		if blocks := serverBlocks(c.Server); blocks != nil {
 			for _, block := range blocks {
@@ -329,7 +340,7 @@ func (s sealer) redactedBlock(o llm.Opaque) llm.Raw {
 func (e *encoder) End(dst []byte) []byte {
 	e.dst = dst
 	if e.owed != nil {
-		e.ask.Note(llm.Notes{"skip:signature:text"})
+		e.ask.Skip("signature:text")
 	}
 	e.start()
 	e.closeBlock()

@@ -31,12 +31,21 @@ func (o *outgoing) hosted() ([]block, error) {
 				o.notes.Drop("search_context_size")
 			}
 			out = append(out, block{kind: rawBlock, data: o.webSearch(t.Server), cache: t.Cache})
+		case !o.needs(t.Server):
+			o.notes.Drop(t.Server.Type)
 		default:
 			param := fmt.Sprintf("%s[%d]", o.param("tools"), t.Index)
 			return nil, dialect.NotPossible(param, "The tool %q at '%s' is not possible with this model, whose upstream does not run it; leave it out or use a model that has it.", t.Server.Type, param)
 		}
 	}
 	return out, nil
+}
+
+// needs reports whether the request makes no sense without one of the
+// upstream's tools: it is the only one, or must be called.
+func (o *outgoing) needs(s *llm.ServerTool) bool {
+	c := &o.req.ToolChoice
+	return c.Mode != llm.ChoiceNone && (len(o.req.Tools) == 1 || c.Hosted && c.Server == s.Kind)
 }
 
 func (o *outgoing) webSearch(s *llm.ServerTool) llm.Raw {

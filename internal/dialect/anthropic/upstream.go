@@ -26,7 +26,13 @@ func (Upstream) Failed(status int, body []byte, wait time.Duration) *llm.Error {
 func (Upstream) Frames(r io.Reader, max int) dialect.Frames { return dialect.SSE(r, max) }
 
 // Answers implements dialect.Outbound.
-func (Upstream) Answers(_ *dialect.Call, caps *llm.Caps) dialect.Decoder { return newReader(caps) }
+func (Upstream) Answers(call *dialect.Call, caps *llm.Caps) dialect.Decoder {
+	r := newReader(caps)
+	if call != nil {
+		r.body, r.rounds = call.Body, call.Rounds
+	}
+	return r
+}
 
 // The versions of the API.
 const (
@@ -74,6 +80,7 @@ type outgoing struct {
 	names     *dialect.Names
 	system    []block
 	turns     []*bodyTurn
+	auto      *llm.Breakpoint // that the vendor places
 
 	maxTokens int64
 	thinking  llm.Raw // the object; nil when nothing is said
@@ -110,6 +117,8 @@ func (o *outgoing) refusals() error {
 		return stored("prompt")
 	case r.State.Background:
 		return stored("background")
+	case r.State.Context.Given():
+		return stored("context_management")
 	}
 	switch f := r.Format; {
 	case f.Kind == llm.JSONObject:
@@ -184,9 +193,9 @@ func (o *outgoing) write(tools []block) error {
 	}
 	o.writeBlocks("tools", tools)
 	o.toolChoice(len(tools) > 0)
-	if r.Cache.Auto != nil {
+	if o.auto != nil {
 		w.Name("cache_control")
-		o.writeCache(r.Cache.Auto)
+		o.writeCache(o.auto)
 	}
 	o.writeBlocks("system", o.system)
 	w.Array("messages")

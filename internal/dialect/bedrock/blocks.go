@@ -339,7 +339,7 @@ func (e *encoder) writeBlock(w *jsonedit.Writer, b *block) {
 		w.EndObject()
 	}
 	w.EndObject()
-	e.writeBreakpoint(w, b.cache)
+	writeBreakpoint(w, b.cache)
 }
 
 func writeMedia(w *jsonedit.Writer, b *block) {
@@ -351,59 +351,5 @@ func writeMedia(w *jsonedit.Writer, b *block) {
 		w.EndObject()
 	}
 	w.SetRaw("bytes", b.data)
-	w.EndObject()
-}
-
-// maxBreakpoints is how many marks for the prompt cache a request may have.
-const maxBreakpoints = 4
-
-// countBreakpoints finds how many of the first marks are too many: the last
-// ones cover what the others do.
-func (e *encoder) countBreakpoints() {
-	n := 0
-	count := func(blocks []block) {
-		for i := range blocks {
-			if blocks[i].cache != nil {
-				n++
-			}
-		}
-	}
-	if e.tools {
-		for i := range e.functions {
-			if e.functions[i].Tool.Cache != nil {
-				n++
-			}
-		}
-	}
-	count(e.system)
-	for _, t := range e.turns {
-		count(t.blocks)
-	}
-	if e.breaks = max(n-maxBreakpoints, 0); e.breaks > 0 {
-		e.notes.Drop(e.param("prompt_cache_breakpoint"))
-	}
-}
-
-// writeBreakpoint writes a mark for the prompt cache behind what it ends.
-func (e *encoder) writeBreakpoint(w *jsonedit.Writer, cache *llm.Breakpoint) {
-	if cache == nil {
-		return
-	}
-	if e.breaks > 0 {
-		e.breaks--
-		return
-	}
-	w.BeginObject()
-	w.Object("cachePoint")
-	w.SetText("type", "default")
-	switch cache.TTL {
-	case "", "5m":
-	case "1h":
-		w.SetText("ttl", "1h")
-	default:
-		e.notes.Clamp("cache_ttl")
-		w.SetText("ttl", "1h")
-	}
-	w.EndObject()
 	w.EndObject()
 }

@@ -29,7 +29,7 @@ type encoder struct {
 	effort    string
 	extra     []llm.Member // additionalModelRequestFields
 	documents map[string]bool
-	breaks    int // cache breakpoints that are left out, of the first
+	toolMarks []*llm.Breakpoint // behind the tools
 }
 
 // Encode implements dialect.Outbound.
@@ -51,7 +51,7 @@ func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) 
 		return nil, err
 	}
 	e.reason()
-	e.countBreakpoints()
+	e.mark()
 	var w jsonedit.Writer
 	w.BeginObject()
 	e.inference(&w)
@@ -326,7 +326,7 @@ func (e *encoder) meta(w *jsonedit.Writer) {
 		{"store", r.State.Store != nil && *r.State.Store},
 		{"truncation", r.Limits.Truncation.Given() && r.Limits.Truncation.Text() != "disabled"},
 		{"max_tool_calls", r.Limits.MaxToolCalls.Given()}, {"prompt_cache_key", r.Cache.Key.Given()},
-		{"prompt_cache_retention", r.Cache.TTL != ""}, {"prompt_cache_options", r.Cache.Mode != ""}, {"cache_control", r.Cache.Auto != nil},
+		{"prompt_cache_retention", r.Cache.TTL != ""}, {"prompt_cache_options", r.Cache.Mode != "" && !e.caches()}, {"cache_control", r.Cache.Auto != nil && !e.caches()},
 	} {
 		if m.given {
 			e.notes.Drop(e.param(m.name))

@@ -210,6 +210,52 @@ func TestBreakpoints(t *testing.T) {
 	}
 }
 
+// Marks are put in where nothing was said of the cache, and left out where the
+// model takes none.
+func TestCachePoints(t *testing.T) {
+	long := strings.Repeat("x", leastCached)
+	placing := func(family string) *llm.Caps {
+		return &llm.Caps{PlaceCache: true, Bedrock: llm.BedrockCaps{Family: family}}
+	}
+	old := placing("anthropic")
+	old.Bedrock.NoCachePoints = true
+	marked := func(ttl string) llm.Item {
+		return user(&llm.Text{Text: llm.Raw(`"x"`), Cache: &llm.Breakpoint{TTL: ttl}})
+	}
+	talk := []llm.Item{says(llm.System, long), says(llm.User, "1"), says(llm.Assistant, "2"), says(llm.User, "3"), says(llm.Assistant, "4"), says(llm.User, "5")}
+	const point, hour = `{"cachePoint":{"type":"default"}}`, `{"cachePoint":{"type":"default","ttl":"1h"}}`
+	for name, c := range map[string]struct {
+		req    llm.Request
+		caps   *llm.Caps
+		points int
+		has    string
+		notes  string
+	}{
+		"placed":       {llm.Request{Items: talk, Tools: tools}, placing("anthropic"), 4, `{"text":"5"},` + point + `]}]}`, ""},
+		"the last two": {llm.Request{Items: talk}, placing("anthropic"), 3, `{"text":"3"},` + point, ""},
+		"Nova":         {llm.Request{Items: talk, Tools: tools}, placing("nova"), 3, `}}]},"system"`, ""},
+		"short":        {llm.Request{Items: []llm.Item{says(llm.User, "1")}}, placing("anthropic"), 0, "", ""},
+		"not wished":   {llm.Request{Items: talk, Cache: llm.Cache{Mode: "explicit"}}, placing("anthropic"), 0, "", ""},
+		"Messages":     {llm.Request{Items: talk, Words: &llm.Words{Items: "messages", MarksCache: true}}, placing("anthropic"), 0, "", ""},
+		"an old model": {llm.Request{Items: talk}, old, 0, "", ""},
+		"other models": {llm.Request{Items: talk}, placing("openai"), 0, "", ""},
+		"automatic":    {llm.Request{Items: talk[1:], Cache: llm.Cache{Auto: &llm.Breakpoint{TTL: "1h"}}}, claude(), 2, `{"text":"5"},` + hour + `]}]}`, ""},
+		"no such mark": {llm.Request{Items: []llm.Item{marked("")}, Cache: llm.Cache{Auto: &llm.Breakpoint{}}}, &llm.Caps{Bedrock: llm.BedrockCaps{Family: "openai"}}, 0, "", "drop:prompt_cache_breakpoint,drop:cache_control"},
+		"a result's":   {llm.Request{Items: []llm.Item{says(llm.User, "a"), calls("1", "f", ""), gives("1", &llm.Text{Text: llm.Raw(`"r"`), Cache: &llm.Breakpoint{}})}, Tools: tools}, claude(), 1, `{"toolResult":{"toolUseId":"1","content":[{"text":"r"}]}},` + point, ""},
+		"Nova's tools": {llm.Request{Items: []llm.Item{marked("1h")}, Tools: []llm.Tool{{Name: "f", Cache: &llm.Breakpoint{}}}}, &llm.Caps{Bedrock: llm.BedrockCaps{Family: "nova"}}, 1, point, "drop:prompt_cache_breakpoint,clamp:cache_ttl"},
+		"long first":   {llm.Request{Items: []llm.Item{marked("1h"), says(llm.Assistant, "a"), marked("12h"), says(llm.Assistant, "a"), marked(""), says(llm.Assistant, "a"), marked("1h")}}, claude(), 4, "", "clamp:cache_ttl"},
+	} {
+		call, err := Upstream{}.Encode(&c.req, c.caps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := string(call.Body)
+		if got := strings.Count(body, "cachePoint"); got != c.points || !strings.Contains(body, c.has) || call.Notes.String() != c.notes {
+			t.Errorf("%s: %d marks, notes %q in %s", name, got, call.Notes, body)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	remote := &llm.Media{Pos: llm.Pos{Item: 0, Part: 1}, Kind: llm.Image, URL: llm.Raw(`"https://x.test/a.png"`), At: ".image_url.url"}
 	tiff := &llm.Media{Pos: llm.Pos{Item: 0, Part: 0}, Kind: llm.Image, Data: llm.Raw(`"T"`), MIME: "image/tiff", At: ".image_url.url"}

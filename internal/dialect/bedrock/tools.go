@@ -42,6 +42,7 @@ func (e *encoder) toolConfig(w *jsonedit.Writer) (claude llm.Raw) {
 	w.Array("tools")
 	for i := range e.functions {
 		e.function(w, &e.functions[i])
+		writeBreakpoint(w, e.toolMarks[i])
 	}
 	w.EndArray()
 	kind, name := e.choice()
@@ -95,7 +96,6 @@ func (e *encoder) function(w *jsonedit.Writer, f *dialect.Function) {
 	w.EndObject()
 	w.EndObject()
 	w.EndObject()
-	e.writeBreakpoint(w, f.Tool.Cache)
 }
 
 // choice is the kind of toolChoice and the name of the tool; "" says nothing.

@@ -23,6 +23,8 @@ type choice struct {
 	signed bool // the text so far has its signature: what follows is another part
 
 	text    []byte // of messages, as it is written, for the offsets of sources
+	from    int    // where in it the present request's begins
+	points  int    // characters before that
 	partial *partial
 	code    *llm.ServerCall // that has been shown and not yet run
 
@@ -275,6 +277,13 @@ func (c *choice) execution(dst []llm.Event, part []byte, code, result llm.Raw) [
 		o.Server = llm.CodeExecution
 		o.ID = text(dialect.Member(code, "id"))
 		dst = append(dst, o)
+		if !c.decoder.words.CanShow(llm.CodeExecution) {
+			name := "executableCode"
+			if !code.Given() {
+				name = "codeExecutionResult"
+			}
+			dst = append(dst, llm.Note{Notes: llm.Notes{"skip:part:" + name}})
+		}
 		c.code = &llm.ServerCall{Kind: llm.CodeExecution, ID: o.ID.Clone()}
 	}
 	c.code.Native = append(c.code.Native, llm.Raw(part).Clone())
@@ -293,7 +302,7 @@ func (c *choice) execution(dst []llm.Event, part []byte, code, result llm.Raw) [
 
 // reasons are the finishes with a meaning of their own.
 var reasons = map[string]llm.Reason{
-	"STOP": llm.Stopped, "MAX_TOKENS": llm.LengthReached, "CONTINUATION": llm.LengthReached,
+	"STOP": llm.Stopped, "MAX_TOKENS": llm.LengthReached, continued: llm.LengthReached,
 	"SAFETY": llm.Filtered, "RECITATION": llm.Filtered, "LANGUAGE": llm.Filtered, "BLOCKLIST": llm.Filtered, "PROHIBITED_CONTENT": llm.Filtered,
 	"SPII": llm.Filtered, "IMAGE_SAFETY": llm.Filtered, "IMAGE_PROHIBITED_CONTENT": llm.Filtered, "IMAGE_RECITATION": llm.Filtered,
 }

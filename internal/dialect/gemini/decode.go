@@ -37,7 +37,7 @@ var words = &llm.Words{Items: "contents", Parts: "parts", Params: map[string]str
 	"safety_settings":         "safetySettings",
 	"service_tier":            "serviceTier",
 	"prompt_cache_breakpoint": "cachedContent",
-}}
+}, Shows: []llm.ServerKind{llm.CodeExecution}}
 
 // requestDecoder reads one request.
 type requestDecoder struct {

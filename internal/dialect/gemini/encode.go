@@ -23,7 +23,7 @@ type encoder struct {
 // whole conversation come first, the conversation last.
 func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) {
 	e := &encoder{req: req, caps: caps}
-	e.call = &dialect.Call{Path: path(caps, req.Stream), Stream: req.Stream, Notes: slices.Clone(req.Notes)}
+	e.call = &dialect.Call{Path: path(caps, req.Stream), Stream: req.Stream, Notes: slices.Clone(req.Notes), Words: req.Words}
 	e.notes = &e.call.Notes
 	if err := e.refuseState(); err != nil {
 		return nil, err

@@ -35,13 +35,18 @@ func (c *choice) sources(dst []llm.Event) []llm.Event {
 	if c.open < 0 || c.kind != llm.MessageItem {
 		return append(dst, llm.Note{Notes: llm.Notes{"skip:annotations"}})
 	}
-	written := append(append([]byte{'"'}, c.text...), '"')
-	whole, _ := jsonedit.Unquote(written)
+	said := c.answered()
 	for _, a := range list {
-		a.Start, a.End = codePoints(whole, a.Start), codePoints(whole, a.End)
+		a.Start, a.End = c.points+codePoints(said, a.Start), c.points+codePoints(said, a.End)
 		dst = append(dst, llm.Annotate{Item: c.open, Annotation: a})
 	}
 	return dst
+}
+
+// answered is the text that the present request brought.
+func (c *choice) answered() string {
+	text, _ := jsonedit.Unquote(append(append([]byte{'"'}, c.text[c.from:]...), '"'))
+	return text
 }
 
 // citationList is the list of citationMetadata, under either of its names.

@@ -27,7 +27,8 @@ const maxIndex = 64
 // decoder reads an answer. A whole one and the chunks of a stream have the
 // same form.
 type decoder struct {
-	want    int // candidates that were asked for
+	words   *llm.Words // of the client
+	want    int        // candidates that were asked for
 	id      llm.Raw
 	started bool
 	items   int // that were opened
@@ -35,12 +36,22 @@ type decoder struct {
 	choices []*choice
 	settled bool // the usage came with the last finish, or after it
 	ended   bool
+
+	body   []byte  // of the request
+	rounds int     // how often the upstream may be asked to go on
+	token  llm.Raw // with which it is asked, while it waits for that
+	spent  llm.Usage
+	used   llm.Usage // since then
 }
+
+var _ dialect.Resumer = (*decoder)(nil)
 
 // Answers implements dialect.Outbound.
 func (Upstream) Answers(call *dialect.Call, _ *llm.Caps) dialect.Decoder {
 	d := &decoder{want: 1}
 	if call != nil {
+		d.words = call.Words
+		d.body, d.rounds = call.Body, call.Rounds
 		if n, ok := count(dialect.Member(call.Body, "generationConfig", "candidateCount")); ok {
 			d.want = int(min(max(n, 1), maxIndex))
 		}
@@ -99,6 +110,9 @@ func (d *decoder) Whole(dst []llm.Event, body []byte) ([]llm.Event, error) {
 	case len(d.choices) == 0:
 		return dst, dialect.NotAnAnswer(errNoCandidates)
 	}
+	if d.token != nil {
+		return dst, nil
+	}
 	for _, c := range d.choices {
 		if c.finished {
 			continue
@@ -145,7 +159,8 @@ func (d *decoder) chunk(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	}
 	used, known := decodeUsage(usage)
 	if known {
-		dst = append(dst, llm.Used{Usage: used, Known: true})
+		d.used = used
+		dst = append(dst, llm.Used{Usage: d.spent.Plus(used), Known: true})
 	}
 	at := 0
 	for candidate := range jsonedit.Elements(candidates) {
@@ -158,7 +173,7 @@ func (d *decoder) chunk(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	if reason := dialect.Text(feedback, "blockReason"); reason != "" && len(d.choices) == 0 {
 		dst = d.promptBlocked(dst, reason)
 	}
-	if known && d.finished() {
+	if known && (d.finished() || d.token != nil) {
 		d.settled = true
 	}
 	return dst, nil
@@ -186,7 +201,7 @@ func (d *decoder) promptBlocked(dst []llm.Event, reason string) []llm.Event {
 
 // candidate reads what one candidate has to add.
 func (d *decoder) candidate(dst []llm.Event, at int, candidate []byte) ([]llm.Event, error) {
-	var content, reason, logprobs llm.Raw
+	var content, reason, logprobs, token llm.Raw
 	index := int64(at)
 	var grounding, citations llm.Raw
 	for name, value := range jsonedit.Members(candidate) {
@@ -199,6 +214,8 @@ func (d *decoder) candidate(dst []llm.Event, at int, candidate []byte) ([]llm.Ev
 			reason = text(value)
 		case `"logprobsResult"`:
 			logprobs = value
+		case `"continuationToken"`:
+			token = text(value)
 		case `"groundingMetadata"`:
 			grounding = value
 		case `"citationMetadata"`:
@@ -209,7 +226,7 @@ func (d *decoder) candidate(dst []llm.Event, at int, candidate []byte) ([]llm.Ev
 		return dst, dialect.Malformed(errCandidate)
 	}
 	c := d.choice(int(index))
-	if c.finished {
+	if c.finished || d.token != nil {
 		return dst, nil // the first finish counts
 	}
 	c.logprobs = appendLogprobs(c.logprobs, logprobs)
@@ -227,6 +244,9 @@ func (d *decoder) candidate(dst []llm.Event, at int, candidate []byte) ([]llm.Ev
 	}
 	if reason.Blank() {
 		return dst, nil
+	}
+	if reason.Text() == continued && d.pauses(token) {
+		return c.pause(dst), nil
 	}
 	return c.finish(dst, reason.Text(), dialect.Member(candidate, "finishMessage"))
 }

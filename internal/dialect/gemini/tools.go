@@ -39,7 +39,7 @@ func (e *encoder) tools(w *jsonedit.Writer) (*dialect.Names, error) {
 			w.BeginObject()
 			w.Object(native[t.Server.Kind])
 			if t.Server.Kind == llm.WebSearch {
-				e.search(w, t.Server)
+				e.search(w, t)
 			}
 			w.EndObject()
 			w.EndObject()
@@ -70,7 +70,11 @@ func (e *encoder) function(w *jsonedit.Writer, f *dialect.Function) {
 
 // search narrows a search. Only Vertex can leave domains out, nothing can keep
 // to some.
-func (e *encoder) search(w *jsonedit.Writer, s *llm.ServerTool) {
+func (e *encoder) search(w *jsonedit.Writer, t *llm.Tool) {
+	s := t.Server
+	if dialect.Member(t.Native, "search_context_size") != nil {
+		e.notes.Drop("search_context_size")
+	}
 	if len(s.Domains) > 0 {
 		e.notes.Drop("allowed_domains")
 	}
