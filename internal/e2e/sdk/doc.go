@@ -1,4 +1,4 @@
-// Package sdk proves that the official OpenAI SDK for Go works with the gateway
-// as it is. It is a module of its own, so that the gateway does not depend on
-// the SDK.
+// Package sdk proves that the official SDKs for Go work with the gateway as it is,
+// and that what it sends to the vendors is what their own SDKs would send. It is a
+// module of its own, so that the gateway does not depend on the SDKs.
 package sdk

@@ -29,8 +29,9 @@ const upstreamKey = "sk-upstream-canary-5YwQ"
 
 // shared by all tests: one gateway before one upstream.
 var gateway struct {
-	url, key string
+	running
 	upstream *upstream.Server
+	binary   string
 }
 
 func TestMain(m *testing.M) {
@@ -45,9 +46,19 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	gateway.upstream = upstream.New(upstream.WithKey(upstreamKey), upstream.WithModels("org/deep:v1"))
 	defer gateway.upstream.Close()
+	gateway.binary = binary(dir)
+	var stop func()
+	gateway.running, stop = start(dir, "limits: {body: 256KiB}\nproviders:\n  up: {base_url: \""+gateway.upstream.URL()+"\", api_key: "+upstreamKey+", speaks: [openai-chat, openai-responses]}\n")
+	defer stop()
+	return m.Run()
+}
 
-	cmd := exec.Command(binary(dir), "serve", "--config", filepath.Join(dir, "limen.yaml"), "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0")
-	config := "limits: {body: 256KiB}\nproviders:\n  up: {base_url: \"" + gateway.upstream.URL() + "\", api_key: " + upstreamKey + ", speaks: [openai-chat, openai-responses]}\n"
+// running is a gateway that has started: its base URL and its first key.
+type running struct{ url, key string }
+
+// start runs the gateway with a configuration and a directory of its own.
+func start(dir, config string) (g running, stop func()) {
+	cmd := exec.Command(gateway.binary, "serve", "--config", filepath.Join(dir, "limen.yaml"), "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0")
 	if err := os.WriteFile(filepath.Join(dir, "limen.yaml"), []byte(config), 0o600); err != nil {
 		panic(err)
 	}
@@ -56,16 +67,17 @@ func run(m *testing.M) int {
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
-	defer func() {
+	stop = func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		cmd.Wait()
-	}()
+	}
 	select {
 	case <-welcome.done:
 	case <-time.After(time.Minute):
+		stop()
 		panic("the gateway did not start")
 	}
-	return m.Run()
+	return welcome.said, stop
 }
 
 // binary is the gateway to test: the one that LIMEN_BIN names, or the one of
@@ -88,6 +100,7 @@ func binary(dir string) string {
 type welcome struct {
 	mu   sync.Mutex
 	text bytes.Buffer
+	said running // complete when done is closed
 	done chan struct{}
 }
 
@@ -96,20 +109,21 @@ var line = regexp.MustCompile(`(?m)^  (Base URL|API key) +(\S+)$`)
 func (w *welcome) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	select {
+	case <-w.done:
+		return len(p), nil
+	default:
+	}
 	w.text.Write(p)
 	for _, m := range line.FindAllStringSubmatch(w.text.String(), -1) {
 		if m[1] == "Base URL" {
-			gateway.url = m[2]
+			w.said.url = m[2]
 		} else {
-			gateway.key = m[2]
+			w.said.key = m[2]
 		}
 	}
-	if gateway.key != "" && gateway.url != "" {
-		select {
-		case <-w.done:
-		default:
-			close(w.done)
-		}
+	if w.said.key != "" && w.said.url != "" {
+		close(w.done)
 	}
 	return len(p), nil
 }
