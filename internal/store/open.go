@@ -1,7 +1,9 @@
 // Package store keeps what must outlive a restart: keys, settings, the record
-// of calls, the last good model lists. SQL is written out, each type beside
-// its queries; the same text serves SQLite and Postgres. It knows nothing of
-// HTTP and is never asked on the path of a call.
+// of calls, the last good model lists, responses and conversations, whose
+// bodies it cannot read. SQL is written out, each type beside its queries; the
+// same text serves SQLite and Postgres. It knows nothing of HTTP, and is asked
+// on the path of a call only when the call goes on from something stored, or
+// is to be stored.
 package store
 
 import (
@@ -21,6 +23,9 @@ import (
 
 // ErrNotFound is the miss of a query for one object.
 var ErrNotFound = errors.New("store: not found")
+
+// ErrConflict says that somebody else was first.
+var ErrConflict = errors.New("store: conflict")
 
 // Store is a database. Writes go through one connection on SQLite, so that
 // they queue in Go and never meet a busy file.

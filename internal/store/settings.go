@@ -13,6 +13,9 @@ const (
 	SettingAdminHash = "admin_hash"
 	// SettingSealSecret signs what clients carry from turn to turn; hex.
 	SettingSealSecret = "seal_secret"
+	// SettingStateKey closes what is kept of Responses, where replicas share
+	// the database; hex.
+	SettingStateKey = "state_key"
 	// settingKeysRevision counts the changes to the keys, so that replicas
 	// notice them with one cheap read.
 	settingKeysRevision = "keys_revision"

@@ -260,6 +260,16 @@ func TestModelLists(t *testing.T) {
 				t.Errorf("got %+v, %v, want %+v", got, err, want)
 			}
 		}
+		mustDo(t, s.SetModelList(t.Context(), ModelList{Provider: "q", Body: []byte("[]")}))
+		for range 2 { // also when it is gone
+			mustDo(t, s.DeleteModelList(t.Context(), "p"))
+		}
+		if _, err := s.ModelList(t.Context(), "p"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("deleted list: got %v, want ErrNotFound", err)
+		}
+		if _, err := s.ModelList(t.Context(), "q"); err != nil {
+			t.Errorf("another list: got %v", err)
+		}
 	})
 }
 
@@ -275,7 +285,7 @@ func TestClosedStore(t *testing.T) {
 	_, callsErr := s.Calls(ctx, CallFilter{}, "", 1)
 	for name, err := range map[string]error{
 		"Ping": s.Ping(ctx), "Setting": settingErr, "SetSetting": s.SetSetting(ctx, "a", "b"),
-		"ModelList": listErr, "SetModelList": s.SetModelList(ctx, ModelList{}), "Keys": keysErr, "CreateKey": s.CreateKey(ctx, Key{}),
+		"ModelList": listErr, "SetModelList": s.SetModelList(ctx, ModelList{}), "DeleteModelList": s.DeleteModelList(ctx, "p"), "Keys": keysErr, "CreateKey": s.CreateKey(ctx, Key{}),
 		"AddCalls": s.AddCalls(ctx, []Call{{ID: "a"}}), "Usage": usageErr, "Calls": callsErr,
 	} {
 		if err == nil || errors.Is(err, ErrNotFound) {
