@@ -28,6 +28,7 @@ import (
 	"github.com/limen-gateway/limen/internal/dialect/openairesponses"
 	"github.com/limen-gateway/limen/internal/gateway"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/telemetry"
 )
 
@@ -120,7 +121,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 			dialect.OpenAIChat: openaichat.Upstream{}, dialect.OpenAIResponses: openairesponses.Upstream{},
 			dialect.Anthropic: anthropic.Upstream{}, dialect.Gemini: gemini.Upstream{}, dialect.Bedrock: bedrock.Upstream{},
 		},
-		Seal:     a.data.Seal,
+		Seal: a.data.Seal, State: a.data.State,
 		AdminAPI: api,
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,
@@ -143,6 +144,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	running.Go(func() { a.data.Keys.Watch(background) })
 	running.Go(func() { a.data.Ledger.Run(background) })
 	running.Go(func() { a.catalog.Run(background) })
+	running.Go(func() { a.data.State.Run(background, a.log) })
 	running.Go(func() { a.follow(background) })
 	commands := &http.Server{Handler: api, ReadHeaderTimeout: readHeader, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	running.Go(func() { commands.Serve(socket) })
@@ -209,6 +211,7 @@ func (a *app) apply(ctx context.Context, cfg *config.Config) error {
 	if err := a.catalog.Apply(ctx, setup(ctx, cfg)); err != nil {
 		return err
 	}
+	a.data.State.Apply(&state.Settings{Retention: cfg.State.Retention.Std(), MaxBytes: int64(cfg.State.MaxSize)})
 	a.gateway.Apply(settings(cfg))
 	a.setLevel(cfg)
 	a.config.Store(cfg)

@@ -6,14 +6,17 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/seal"
+	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -27,6 +30,7 @@ type Data struct {
 	Admin  *keys.Admin
 	Ledger *ledger.Ledger
 	Seal   seal.Key // of what clients carry from turn to turn
+	State  *state.Keeper
 
 	dir  string
 	lock *os.File
@@ -61,9 +65,57 @@ func OpenData(ctx context.Context, dir, databaseURL string, log *slog.Logger) (d
 		return d, err
 	}
 	d.Seal = seal.NewKey([]byte(secret))
+	key, err := d.stateKey(ctx, databaseURL)
+	if err != nil {
+		return d, err
+	}
+	if d.State, err = state.New(d.Store, key, databaseURL == ""); err != nil {
+		return d, err
+	}
 	d.Admin = keys.NewAdmin(d.Store)
 	d.Keys, err = keys.Open(ctx, d.Store, log)
 	return d, err
+}
+
+// stateKeyName is the file with the key of what is kept, within the data
+// directory; stateKeyEnv is the variable that may hold it instead.
+const (
+	stateKeyName = "state.key"
+	stateKeyEnv  = "LIMEN_STATE_KEY"
+)
+
+// stateKey is the key that closes kept responses. It lies beside the database,
+// not in it: a copy of that alone tells nothing. Replicas share theirs by the
+// environment, or else by the database.
+func (d *Data) stateKey(ctx context.Context, databaseURL string) ([]byte, error) {
+	text := os.Getenv(stateKeyEnv)
+	if text == "" {
+		var err error
+		made := hex.EncodeToString(randomBytes(state.KeySize))
+		if databaseURL != "" {
+			text, err = d.Store.InitSetting(ctx, store.SettingStateKey, made)
+		} else {
+			text, err = initFile(filepath.Join(d.dir, stateKeyName), made)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot keep the key of stored responses: %w", err)
+		}
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(key) != state.KeySize {
+		return nil, fmt.Errorf("the key of stored responses (%s or the file %s) must have %d hexadecimal digits", stateKeyEnv, stateKeyName, 2*state.KeySize)
+	}
+	return key, nil
+}
+
+// initFile writes a file that only its owner can read, unless it is there, and
+// returns what is in it.
+func initFile(path, content string) (string, error) {
+	old, err := os.ReadFile(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return string(old), err
+	}
+	return content, os.WriteFile(path, []byte(content), 0o600)
 }
 
 func randomBytes(n int) []byte {

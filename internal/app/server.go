@@ -128,7 +128,11 @@ func (a *app) serve(ctx context.Context, server *http.Server, listener net.Liste
 
 	drain, cancel := context.WithTimeout(context.Background(), cfg.Timeouts.Drain.Std())
 	defer cancel()
-	if err := server.Shutdown(drain); err != nil {
+	a.gateway.CloseSockets()
+	err := server.Shutdown(drain)
+	a.gateway.AwaitSockets(drain)
+	a.gateway.AwaitRuns(drain)
+	if err = errors.Join(err, drain.Err()); err != nil {
 		cut(errStopping)
 		last, cancel := context.WithTimeout(context.Background(), lastWords)
 		defer cancel()

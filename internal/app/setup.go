@@ -114,6 +114,6 @@ func settings(cfg *config.Config) *gateway.Settings {
 		MaxBody: int64(cfg.Limits.Body), MaxEvent: int(cfg.Limits.Event), MaxAnswer: int64(cfg.Limits.Answer),
 		Body: cfg.Timeouts.Body.Std(), FirstByte: cfg.Timeouts.FirstByte.Std(), Idle: cfg.Timeouts.Idle.Std(),
 		Total: cfg.Timeouts.Total.Std(), Write: cfg.Timeouts.Write.Std(), Heartbeat: cfg.Timeouts.Heartbeat.Std(),
-		Origins: cfg.CORS.Origins, PublicURL: cfg.PublicURL, Remember: cfg.ReasoningMemory == "on",
+		Origins: cfg.CORS.Origins, PublicURL: cfg.PublicURL, Remember: cfg.ReasoningMemory == "on", Sockets: cfg.Sockets,
 	}
 }

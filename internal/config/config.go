@@ -23,6 +23,8 @@ type Config struct {
 	Timeouts    Timeouts `yaml:"timeouts" doc:"How long each step may take."`
 	Keys        Keys     `yaml:"keys" doc:"Keys that Limen issues to clients."`
 	Refresh     Duration `yaml:"refresh" doc:"How often the providers' lists of models are read again."`
+	State       State    `yaml:"state" doc:"Responses and conversations, which are kept so that clients can go on from them."`
+	Sockets     bool     `yaml:"sockets" doc:"Serve Responses over WebSockets too."`
 	// A word, because YAML's readers differ on whether off is false.
 	ReasoningMemory string     `yaml:"reasoning_memory" enum:"on off" doc:"Keep, in memory, the models' sealed reasoning for clients that do not send it back."`
 	Providers       []Provider `yaml:"providers" doc:"Upstreams by name. A vendor that Limen knows needs no more than its name and a key."`
@@ -75,6 +77,12 @@ type Timeouts struct {
 	ShutdownDelay Duration `yaml:"shutdown_delay" min:"0" doc:"At shutdown, between unready and no longer accepting, for load balancers to notice."`
 }
 
+// State bounds what is kept of Responses. What is over its time goes; what is too much goes from the oldest on.
+type State struct {
+	Retention Duration `yaml:"retention" doc:"How long a response is kept, and a conversation after its last turn."`
+	MaxSize   ByteSize `yaml:"max_size" doc:"All that is kept, compressed."`
+}
+
 type Keys struct {
 	Prefix string `yaml:"prefix" enum:"limen_ sk-" doc:"What new keys begin with. Both kinds are accepted always."`
 }
@@ -102,6 +110,7 @@ type Caps struct {
 	ForcedTool *bool    `yaml:"forced_tool" doc:"Whether a call of a tool can be demanded."`
 	Structured *bool    `yaml:"structured" doc:"Whether answers can be held to a JSON schema."`
 	MidSystem  *bool    `yaml:"mid_system" doc:"Whether instructions may stand within a conversation."`
+	PlaceCache *bool    `yaml:"place_cache" doc:"Whether long prompts are marked for the prompt cache when the client's dialect has no marks. Absent: on for Claude and Nova."`
 }
 
 // CapsOf are what is said of a model; nil when nothing is.
@@ -151,8 +160,9 @@ func Default() *Config {
 		},
 		Keys:    Keys{Prefix: "limen_"},
 		Refresh: 10 * minute,
+		State:   State{Retention: 30 * day, MaxSize: 2048 * mebibyte},
 
-		ReasoningMemory: "on",
+		Sockets: true, ReasoningMemory: "on",
 	}
 }
 

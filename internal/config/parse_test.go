@@ -206,6 +206,8 @@ timeouts: { connect: 1s, first_byte: 2m, idle: 1m30s, total: 2h, write: 1s, body
 keys: { prefix: sk- }
 refresh: 1h
 reasoning_memory: off
+sockets: false
+state: {retention: 7d, max_size: 1GiB}
 providers:
   lab:
     vendor: openai
@@ -217,7 +219,7 @@ providers:
     quirks: { drop: [logit_bias], rename: { max_completion_tokens: max_tokens }, stream_usage: true }
     caps:
       org/x: { thinking: [adaptive, between_tools], efforts: [none], max_output: 8192, sampling: true }
-      "*": { forced_tool: true, structured: true, mid_system: true }
+      "*": { forced_tool: true, structured: true, mid_system: true, place_cache: true }
   anthropic:
 models:
   org/fast:8b:
@@ -239,7 +241,7 @@ models:
 		Timeouts: Timeouts{
 			second, 2 * minute, 90 * second, 120 * minute, second, second, 0, second, Duration(250 * time.Millisecond),
 		},
-		Keys: Keys{"sk-"}, Refresh: 60 * minute, ReasoningMemory: "off",
+		Keys: Keys{"sk-"}, Refresh: 60 * minute, State: State{Retention: 7 * day, MaxSize: 1024 * mebibyte}, ReasoningMemory: "off",
 		Providers: []Provider{{
 			Name: "lab", Vendor: "openai", BaseURL: "https://x.example.com/openai?api-version=2026-01-01", APIKey: "12345",
 			Speaks: []string{"anthropic", "gemini", "bedrock"}, Models: []Pattern{"a", "b-*"},
@@ -247,7 +249,7 @@ models:
 			Quirks:  Quirks{[]string{"logit_bias"}, map[string]string{"max_completion_tokens": "max_tokens"}, &yes},
 			Caps: []Caps{
 				{Models: "org/x", Thinking: []string{"adaptive", "between_tools"}, Efforts: []string{"none"}, MaxOutput: 8192, Sampling: &yes},
-				{Models: "*", ForcedTool: &yes, Structured: &yes, MidSystem: &yes},
+				{Models: "*", ForcedTool: &yes, Structured: &yes, MidSystem: &yes, PlaceCache: &yes},
 			},
 		}, {Name: "anthropic"}},
 		Models: []Model{{

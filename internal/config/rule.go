@@ -70,7 +70,7 @@ func matching(want string, pattern *regexp.Regexp) rule {
 func ruleOf(t reflect.Type, f field) rule {
 	switch t {
 	case reflect.TypeFor[Duration]():
-		return rule{want: "a duration such as 30s", pattern: `^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$`}
+		return rule{want: "a duration such as 30s, 12h or 30d", pattern: `^(([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+|[0-9]+d)$`}
 	case reflect.TypeFor[ByteSize]():
 		return rule{want: "a size such as 64MiB", pattern: `^[0-9]+ ?([KMG]i?B|B)?$`}
 	case reflect.TypeFor[Upstream]():

@@ -56,12 +56,13 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Duration is written as Go writes it: 1h, 1m30s, 250ms.
+// Duration is written as Go writes it: 1h, 1m30s, 250ms; whole days also as 30d.
 type Duration time.Duration
 
 const (
 	second = Duration(time.Second)
 	minute = Duration(time.Minute)
+	day    = Duration(24 * time.Hour)
 )
 
 // Std is the duration as package time has it.
@@ -69,6 +70,9 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // String drops the zero parts that package time prints: 1h, not 1h0m0s.
 func (d Duration) String() string {
+	if d >= 2*day && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
 	text := time.Duration(d).String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -82,9 +86,17 @@ func (d Duration) String() string {
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 func (d *Duration) parse(text string) error {
+	if days, found := strings.CutSuffix(text, "d"); found {
+		n, err := strconv.ParseInt(days, 10, 32)
+		if err != nil || n > int64(math.MaxInt64/day) || n < int64(math.MinInt64/day) {
+			return errors.New("expected a duration such as 30s, 12h or 30d")
+		}
+		*d = Duration(n) * day
+		return nil
+	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		return errors.New("expected a duration such as 30s")
+		return errors.New("expected a duration such as 30s, 12h or 30d")
 	}
 	*d = Duration(parsed)
 	return nil

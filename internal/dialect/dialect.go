@@ -32,8 +32,42 @@ type Request struct {
 	// have no limit of an answer.
 	Counting bool
 
+	// Context is set where the dialect has requests that stand on others.
+	Context *Context
+	// Told are members of the answer that the gateway answers for, in place
+	// of the upstream. They are set before the answer comes.
+	Told []llm.Member
+
 	// Object holds where the members stand that the dialect edits.
 	Object jsonedit.Object
+}
+
+// Context is what a request says of what came before it, and of what becomes
+// of it.
+type Context struct {
+	Previous     string // the ID of the response that it goes on from
+	Conversation string // the ID of the conversation that it belongs to
+	Store        bool   // others may go on from it
+	Background   bool   // the client reads the answer later
+	Input        []byte // a string, an array of items or nothing
+}
+
+// Stateful is a dialect with requests that stand on others.
+type Stateful interface {
+	// Standalone appends a request, which Inspect accepted, that stands for
+	// itself: the whole input, the inside of an array in parts, is in it, and
+	// its upstream need keep nothing.
+	Standalone(dst, body []byte, req *Request, input [][]byte) []byte
+	// Queued is the response of a call that has yet to begin.
+	Queued(ask *Ask) []byte
+	// Fault is the error of a response that failed.
+	Fault(e *llm.Error) []byte
+	// Tell gives a response the members that the gateway answers for.
+	Tell(response []byte, told []llm.Member) []byte
+	// Final returns the response in an answer as the client is told it: a body
+	// or, when stream is set, the last frames of a stream. nil when there is
+	// none.
+	Final(told []byte, stream bool) []byte
 }
 
 // Upstream is what a request body is made fit for.

@@ -52,7 +52,7 @@ func TestBytesPass(t *testing.T) {
 	}{
 		{"chat stream", "/chat/completions", "text/event-stream", `{ "messages":[{"content":"hi","role":"user"}],` + odd + `, "stream":true,"model" : "m" ,"stream_options":{"include_usage":true, "z":0}}`, chunks},
 		{"chat", "/chat/completions", "application/json", "\n" + `{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":null,` + odd + `}`, completion},
-		{"responses stream", "/responses", "text/event-stream", `{"input":[],"stream":true,` + odd + `,"model":"m"}`, events},
+		{"responses stream", "/responses", "text/event-stream", `{"input":[],"stream":true,"store":false,` + odd + `,"model":"m"}`, events},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			url, asked := script(t, c.media, c.answer)

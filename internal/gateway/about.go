@@ -65,6 +65,9 @@ func (g *Gateway) finish(c *Call, x *exchange) {
 		g.logPanic(x, p)
 		g.fail(c, fmt.Errorf("panic: %v", p))
 	}
+	if c.launched {
+		return
+	}
 	now := time.Now()
 	if c.record == nil || c.Err != nil && c.record.Error == "" { // it failed after it was recorded: the client did not take its end
 		c.record = c.newRecord(now)

@@ -28,6 +28,11 @@ func credential(h http.Header) string {
 			}
 		}
 	}
+	for _, name := range offered(h) { // browsers cannot set headers of a socket
+		if key, ok := strings.CutPrefix(name, keyInSocket); ok {
+			return key
+		}
+	}
 	return ""
 }
 

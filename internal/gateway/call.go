@@ -12,6 +12,7 @@ import (
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
+	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -43,6 +44,10 @@ type Call struct {
 	release  func()           // gives back what the call holds on to; may be nil
 	sent     bool             // the upstream had, or may have had, the request
 	record   *store.Call      // once it is in the journal
+	streams  bool             // the client wants a stream, whatever the upstream is asked for
+	launched bool             // it goes on in the background, as a call of its own
+	session  *state.Session   // of the socket that it came by; nil elsewhere
+	turn     *state.Turn      // of a call that goes on from others, or that others may go on from
 }
 
 // requestIDPrefix stands before a call's ID in headers and log lines.

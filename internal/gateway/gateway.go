@@ -17,6 +17,7 @@ import (
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/seal"
+	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/telemetry"
 )
 
@@ -36,6 +37,7 @@ type Settings struct {
 
 	Origins   []string // of other sites that browsers may call from; "*" is all
 	PublicURL string   // where clients reach the gateway; empty: as they say
+	Sockets   bool     // WebSockets are served
 	Remember  bool     // opaque reasoning is kept for clients that drop it
 }
 
@@ -69,7 +71,10 @@ type Gateway struct {
 	catalog  modelsCache
 	outbound map[dialect.Name]dialect.Outbound
 	seal     seal.Key
-	memory   *memory // nil when it is off
+	memory   *memory
+	state    *state.Keeper
+	sockets  sockets
+	runs     runs
 }
 
 // Door is a dialect in which clients come in.
@@ -91,6 +96,7 @@ type Parts struct {
 	Doors    []Door
 	Outbound map[dialect.Name]dialect.Outbound // what upstreams can be spoken to in
 	Seal     seal.Key                          // of what clients carry from turn to turn
+	State    *state.Keeper                     // what outlives a call
 	AdminAPI http.Handler                      // everything under /api/
 }
 
@@ -99,7 +105,7 @@ func New(p Parts) *Gateway {
 	g := &Gateway{
 		keys: p.Keys, admin: p.Admin, models: p.Models, ledger: p.Ledger, metrics: p.Metrics,
 		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
-		outbound: p.Outbound, seal: p.Seal, memory: newMemory(),
+		outbound: p.Outbound, seal: p.Seal, memory: newMemory(), state: p.State,
 	}
 	g.routes = g.routeTable(p.Doors)
 	return g
@@ -166,6 +172,7 @@ type exchange struct {
 	operation string
 	failures  dialect.Failures // of the door that the client came in by
 	key       *keys.Key        // of the client, where the route takes one
+	session   *state.Session   // of the socket that it came by; nil elsewhere
 }
 
 // enter makes the words of a door those of the exchange; nil changes nothing.

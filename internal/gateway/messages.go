@@ -60,13 +60,11 @@ const estimateHeader = "X-Limen-Estimate"
 // as the upstream would get it, so that tools and instructions are in it. It
 // is no call of a model, and is not recorded as one.
 func (g *Gateway) countTokens(x *exchange, d Door) {
-	c, stop := g.begin(x, d)
-	defer stop()
+	c := g.begin(x, d)
+	defer c.end()
 	tokens, err := g.count(c, x.r)
 	if err != nil {
-		e := llm.AsError(err)
-		c.answer.refuse(e)
-		g.logRefusal(x, e)
+		g.refuseObject(x, c, err)
 		return
 	}
 	c.answer.writeJSON(http.StatusOK, append(strconv.AppendInt([]byte(`{"input_tokens":`), tokens, 10), '}'))

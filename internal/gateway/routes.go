@@ -33,9 +33,10 @@ func (r row) takes(method string) bool { return slices.Contains(r.methods, metho
 func (r row) allow() string            { return strings.Join(r.methods, ", ") }
 
 var (
-	reads  = []string{http.MethodGet, http.MethodHead}
-	posts  = []string{http.MethodPost}
-	anyway = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	reads   = []string{http.MethodGet, http.MethodHead}
+	posts   = []string{http.MethodPost}
+	objects = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
+	anyway  = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 )
 
 // operations names the operations of the dialects, for keys and records.
@@ -63,15 +64,24 @@ func (g *Gateway) routeTable(doors []Door) map[string]row {
 	for _, d := range doors {
 		methods := posts
 		if d.Name() == dialect.OpenAIResponses {
-			methods = append(methods, http.MethodGet) // the socket, which is refused in a way that clients know
+			methods = append(methods, http.MethodGet) // the socket
 		}
 		table["/v1"+d.Path()] = row{operations[d.Name()], byKey, methods, func(x *exchange) {
-			if x.r.Method == http.MethodGet {
-				g.refuseSocket(x)
-				return
+			switch {
+			case wantsSocket(x.r):
+				g.socket(x, d)
+			case x.r.Method == http.MethodGet:
+				x.w.Header()["Allow"] = posts
+				g.refuse(x, llm.Errorf(llm.BadMethod, "/v1/responses takes POST, not GET."))
+			default:
+				g.call(x, d)
 			}
-			g.call(x, d)
 		}, d}
+		if _, ok := d.(dialect.Stateful); ok {
+			table[responsesPath] = row{keys.OpResponses, byKey, objects, g.stored(responsesPath, g.responseObjects(), d), d}
+			conversations := row{keys.OpResponses, byKey, objects, g.stored(conversationsPath, g.conversationObjects(), d), d}
+			table[conversationsPath], table[strings.TrimSuffix(conversationsPath, "/")] = conversations, conversations
+		}
 		if d.Name() == dialect.Anthropic {
 			table["/v1"+d.Path()+countPath] = row{operations[d.Name()], byKey, posts, func(x *exchange) { g.countTokens(x, d) }, d}
 		}
@@ -85,15 +95,12 @@ func (g *Gateway) find(path string) (row, bool) {
 	if r, ok := g.routes[path]; ok {
 		return r, true
 	}
-	if i := strings.Index(path, "/models/"); i >= 0 {
-		path = path[:i] + "/models/"
-	} else if strings.HasPrefix(path, "/api/") {
-		path = "/api/"
-	} else {
-		return row{}, false
+	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
+		if r, ok := g.routes[path[:i+1]]; ok {
+			return r, true
+		}
 	}
-	r, ok := g.routes[path]
-	return r, ok
+	return row{}, false
 }
 
 // cleanPath takes out doubled and final slashes: clients join URLs in all
@@ -109,11 +116,6 @@ func cleanPath(path string) string {
 // refuseSocket answers the upgrade to a WebSocket in the way that makes
 // clients go on over HTTP at once.
 func (g *Gateway) refuseSocket(x *exchange) {
-	if !strings.EqualFold(x.r.Header.Get("Upgrade"), "websocket") {
-		x.w.Header()["Allow"] = []string{http.MethodPost}
-		g.refuse(x, llm.Errorf(llm.BadMethod, "/v1/responses takes POST, not GET."))
-		return
-	}
 	h := x.w.Header()
 	h["Connection"] = []string{"close"}
 	h["Upgrade"] = []string{"HTTP/1.1"}

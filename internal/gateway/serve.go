@@ -12,32 +12,39 @@ import (
 )
 
 // call serves one call of a model: it sets the record up, lets serve do the
-// work, and tells the client of a failure in the way that is still open.
-func (g *Gateway) call(x *exchange, d Door) {
-	c, stop := g.begin(x, d)
-	defer stop()
+// work, and tells the client of a failure in the way that is still open. It
+// returns that failure.
+func (g *Gateway) call(x *exchange, d Door) (failed *llm.Error) {
+	c := g.begin(x, d)
+	defer c.end()
 	g.metrics.Begin()
+	defer func() { failed = c.Err }()
 	defer g.finish(c, x) // also when a panic goes by
 	if err := g.serve(c, x.r); err != nil {
 		g.fail(c, err)
 	}
+	return nil
 }
 
-// begin sets the record of a call up, and returns what gives back all that
-// the call holds.
-func (g *Gateway) begin(x *exchange, d Door) (*Call, func()) {
+// begin sets the record of a call up.
+func (g *Gateway) begin(x *exchange, d Door) *Call {
 	ctx, cancel := context.WithCancelCause(x.r.Context())
-	c := &Call{
+	return &Call{
 		requestID: x.requestID, Operation: x.operation, Started: x.started, Dialect: d, Key: x.key,
-		set: x.set, ctx: ctx, cancel: cancel, answer: newAnswer(x, cancel),
+		set: x.set, ctx: ctx, cancel: cancel, answer: newAnswer(x, cancel), session: x.session,
 	}
-	return c, func() {
-		if c.release != nil {
-			c.release()
-		}
-		c.answer.close()
-		cancel(nil)
+}
+
+// end gives back all that the call holds.
+func (c *Call) end() {
+	if c.release != nil {
+		c.release()
 	}
+	if c.turn != nil {
+		c.turn.Close(c.ctx)
+	}
+	c.answer.close()
+	c.cancel(nil)
 }
 
 // serve is the way of a call, from top to bottom. Who calls was settled by the
@@ -59,6 +66,11 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 		return mediaError(r, err)
 	}
 
+	// What came before?
+	if body, err = g.recall(c, body); err != nil {
+		return err
+	}
+
 	// Who can do it?
 	model, err := g.resolve(c)
 	if err != nil {
@@ -71,7 +83,16 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 	}
 
 	// Send it, and hand on what comes back.
-	resp, err := g.send(c, r.Header, body)
+	if c.turn != nil && c.turn.Background() {
+		return g.launch(c, r.Header, body)
+	}
+	return g.deliver(c, r.Header, body)
+}
+
+// deliver sends a call to its target and hands on what comes back. It takes
+// over body.
+func (g *Gateway) deliver(c *Call, header http.Header, body *[]byte) error {
+	resp, err := g.send(c, header, body)
 	if err != nil {
 		return err
 	}
@@ -86,7 +107,7 @@ func (g *Gateway) fail(c *Call, err error) {
 	switch {
 	case c.follower != nil:
 		c.Usage = c.follower.Usage(c.BytesIn)
-	case c.sent && c.Err.Status == 0: // it may have been worked on; a refusal costs nothing
+	case c.sent && c.Err.Status == 0 && c.Usage == llm.Usage{}: // it may have been worked on; a refusal costs nothing
 		c.Usage = llm.Estimate(c.BytesIn, 0)
 	}
 	c.BytesOut = c.answer.sent() // without the words of the failure

@@ -35,6 +35,9 @@ func NewFields(names ...string) *Fields {
 	return f
 }
 
+// Index is the position of a field by its name, -1 when it is none.
+func (f *Fields) Index(name string) int { return slices.Index(f.names, name) }
+
 func isLower(name string) bool {
 	for _, c := range []byte(name) {
 		if c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {

@@ -82,7 +82,7 @@ func (a *answer) start(model llm.Raw) {
 	if a.model = model.Clone(); !a.model.IsText() || a.model.Blank() {
 		a.model = llm.Quote(a.ask.Model)
 	}
-	a.tail = appendEcho(nil, a.ask.Request)
+	a.tail = appendEcho(nil, a.ask.Request, a.ask.Told)
 	for _, kind := range [...]string{"response.created", "response.in_progress"} {
 		w := a.event(kind)
 		w.Name("response")
@@ -235,6 +235,7 @@ func (a *answer) delta(it *openItem, e llm.Delta) {
 	case llm.SummaryChannel:
 		form = summaryText
 	default: // sound, which a client of this dialect cannot ask for
+		a.ask.Skip("audio")
 		return
 	}
 	p := a.part(it, form, e.Part)
@@ -560,7 +561,9 @@ func (a *answer) message(m *llm.Message) {
 			switch {
 			case p.Kind == llm.Image:
 				a.inside(llm.Picture{Media: p})
-			case p.Transcript != nil:
+			case p.Transcript == nil:
+				a.ask.Skip("audio")
+			default:
 				a.inside(llm.Delta{Part: i, Channel: llm.TranscriptChannel, Data: p.Transcript})
 			}
 		}

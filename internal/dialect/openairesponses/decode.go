@@ -2,6 +2,8 @@ package openairesponses
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -23,7 +25,16 @@ var words = &llm.Words{Items: "input", Parts: "content", Params: map[string]stri
 	"verbosity":             "text.verbosity",
 	"logprobs":              "include",
 	"web_search_options":    "tools",
-}}
+}, Shows: []llm.ServerKind{llm.WebSearch, llm.WebFetch, llm.CodeExecution, llm.FileSearch, llm.ImageGeneration}}
+
+// topWords are the words of a client that asks for probabilities by their
+// number alone.
+func topWords() *llm.Words {
+	own := *words
+	own.Params = maps.Clone(words.Params)
+	own.Params["logprobs"] = "top_logprobs"
+	return &own
+}
 
 // The entries of `include` that mean something to other dialects.
 const (
@@ -79,6 +90,9 @@ func (Dialect) Decode(body []byte, key seal.Key) (*llm.Request, error) {
 		return nil, err
 	}
 	d.attachSeals()
+	if d.req.TopLogprob != nil && !slices.Contains(d.req.State.Include, includeLogprobs) {
+		d.req.Words = topWords()
+	}
 	return d.req, nil
 }
 

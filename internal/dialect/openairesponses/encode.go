@@ -43,7 +43,7 @@ func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) 
 	if err := e.body(); err != nil {
 		return nil, err
 	}
-	return &dialect.Call{Path: Dialect{}.Path(), Body: e.w.Bytes(), Stream: req.Stream, Notes: e.notes, Names: e.names, Tools: len(e.tools) > 0}, nil
+	return &dialect.Call{Path: Dialect{}.Path(), Body: e.w.Bytes(), Stream: req.Stream, Notes: e.notes, Names: e.names, Tools: len(e.tools) > 0, Words: req.Words}, nil
 }
 
 // param is the client's name of a member.

@@ -32,6 +32,7 @@ var eventFields = jsonedit.NewFields("type", "sequence_number", "response", "err
 // follower implements dialect.Follower for Responses. Events that keep to the
 // contract pass as they are.
 type follower struct {
+	told   []llm.Member // what the gateway answers for
 	ended  bool
 	begun  bool
 	events int64
@@ -55,7 +56,9 @@ var _ dialect.Follower = (*follower)(nil)
 const maxOutput = 64 << 10
 
 // Follow implements dialect.Dialect.
-func (Dialect) Follow(*dialect.Request) dialect.Follower { return &follower{sequence: -1} }
+func (Dialect) Follow(req *dialect.Request) dialect.Follower {
+	return &follower{sequence: -1, told: req.Told}
+}
 
 func (f *follower) Begun() bool { return f.begun }
 func (f *follower) Done() bool  { return f.ended }
@@ -95,11 +98,18 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 		return dst, false, &llm.Error{Kind: llm.Upstream, Message: "The upstream reported that the response failed.", Err: errFailed}
 	case "response.created", "response.in_progress", "response.queued":
 		f.keepHead()
+		if response := f.event.Value(eventResponse); f.told != nil && response != nil {
+			changes = append(changes, jsonedit.Set(eventResponse, Dialect{}.Tell(response, f.told)))
+		}
 	case "response.output_item.done":
 		f.keepItem()
 	case "response.completed", "response.incomplete":
 		f.ended = true
-		if response := f.readTerminal(); response != nil {
+		response := f.readTerminal()
+		if f.told != nil {
+			response = Dialect{}.Tell(openai.OrElse(response, string(f.event.Value(eventResponse))), f.told)
+		}
+		if response != nil {
 			changes = append(changes, jsonedit.Set(eventResponse, response))
 		}
 	default:
@@ -224,7 +234,11 @@ func (f *follower) Fail(dst []byte, e *llm.Error) []byte {
 
 	data = f.beginEvent("response.failed")
 	data = append(data, `,"response":`...)
-	data = f.appendFailed(data, e)
+	failed := f.appendFailed(nil, e)
+	if f.told != nil {
+		failed = Dialect{}.Tell(failed, f.told)
+	}
+	data = append(data, failed...)
 	dst = sse.Append(dst, []byte("response.failed"), append(data, '}'))
 	return append(dst, openai.DoneFrame...)
 }

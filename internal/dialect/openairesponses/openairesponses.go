@@ -31,9 +31,14 @@ const (
 	fieldStream
 	fieldInput
 	fieldMessages
+	fieldStore
+	fieldPrevious
+	fieldConversation
+	fieldBackground
+	fieldInclude
 )
 
-var requestFields = jsonedit.NewFields("model", "stream", "input", "messages")
+var requestFields = jsonedit.NewFields("model", "stream", "input", "messages", "store", "previous_response_id", "conversation", "background", "include")
 
 // Inspect implements dialect.Dialect.
 func (Dialect) Inspect(body []byte, req *dialect.Request) (err error) {
@@ -52,7 +57,10 @@ func (Dialect) Inspect(body []byte, req *dialect.Request) (err error) {
 	case input != nil && kind != jsonedit.KindString && kind != jsonedit.KindArray && kind != jsonedit.KindNull:
 		return openai.WrongType("input", "a string or an array of items", input)
 	}
-	req.Stream, err = openai.Flag("stream", value(fieldStream))
+	if req.Stream, err = openai.Flag("stream", value(fieldStream)); err != nil {
+		return err
+	}
+	req.Context, err = readContext(&req.Object)
 	return err
 }
 

@@ -57,7 +57,7 @@ func TestReplay(t *testing.T) {
 // Exactly what LangChain and the helpers of SDKs need of a call.
 func TestReplayOfACall(t *testing.T) {
 	const call = `{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","status":"completed"}`
-	stream := string(Dialect{}.Replay(nil, []byte(response("completed", call, fullUsage)), nil))
+	stream := string(Dialect{}.Replay(nil, []byte(response("completed", call, fullUsage)), &dialect.Request{}))
 	for _, want := range []string{
 		frame(2, "response.output_item.added", `"output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"","status":"in_progress"}`),
 		frame(3, "response.function_call_arguments.delta", `"item_id":"fc_1","output_index":0,"delta":"{}"`),
@@ -90,7 +90,7 @@ func TestReplayOfIncompleteItems(t *testing.T) {
 		`{}`,
 		`1,"x",null,[]`,
 	} {
-		for f, err := range sse.All(bytes.NewReader(Dialect{}.Replay(nil, []byte(response("completed", items, "null")), nil)), 1<<20) {
+		for f, err := range sse.All(bytes.NewReader(Dialect{}.Replay(nil, []byte(response("completed", items, "null")), &dialect.Request{})), 1<<20) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestReplayOfIncompleteItems(t *testing.T) {
 
 // Some clients ask again without end when the terminal event has no usage.
 func TestReplayWithoutUsage(t *testing.T) {
-	stream := string(Dialect{}.Replay(nil, []byte(response("completed", message, "null")), nil))
+	stream := string(Dialect{}.Replay(nil, []byte(response("completed", message, "null")), &dialect.Request{}))
 	terminal := stream[strings.Index(stream, "event: response.completed"):]
 	if !strings.Contains(terminal, `"usage":{"input_tokens":`) {
 		t.Errorf("the terminal event has no usage: %s", terminal)
@@ -118,7 +118,7 @@ func FuzzReplayResponses(f *testing.F) {
 			return
 		}
 		var last string
-		for f, err := range sse.All(bytes.NewReader(Dialect{}.Replay(nil, body, nil)), 1<<22) {
+		for f, err := range sse.All(bytes.NewReader(Dialect{}.Replay(nil, body, &dialect.Request{})), 1<<22) {
 			if err != nil {
 				t.Fatal(err)
 			}

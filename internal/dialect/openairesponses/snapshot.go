@@ -73,16 +73,15 @@ func (a *answer) writtenUsage(status string) []byte {
 // appendEcho appends an object of the members that a response repeats from
 // its request, as the client wrote them, or as they are when nothing is said.
 // What was not served is not repeated.
-func appendEcho(dst []byte, req *llm.Request) []byte {
-	echo := func(string) llm.Raw { return nil }
+// What the gateway answers for goes before both.
+func appendEcho(dst []byte, req *llm.Request, told []llm.Member) []byte {
+	echo := func(name string) llm.Raw { return member(told, name) }
 	if req != nil {
 		echo = func(name string) llm.Raw {
-			for _, m := range req.Echo {
-				if m.Name == name {
-					return m.Value
-				}
+			if value := member(told, name); value != nil {
+				return value
 			}
-			return nil
+			return member(req.Echo, name)
 		}
 	}
 	w := jsonedit.NewWriter(dst)
@@ -95,7 +94,7 @@ func appendEcho(dst []byte, req *llm.Request) []byte {
 	}
 	w.BeginObject()
 	set("instructions", "null")
-	w.SetRaw("previous_response_id", []byte("null"))
+	set("previous_response_id", "null")
 	w.Name("tools")
 	echoTools(w, echo("tools"))
 	set("tool_choice", `"auto"`)
@@ -112,16 +111,26 @@ func appendEcho(dst []byte, req *llm.Request) []byte {
 	w.Name("reasoning")
 	echoReasoning(w, echo("reasoning"))
 	w.SetText("truncation", "disabled")
-	w.SetBool("store", false)
-	w.SetBool("background", false)
+	set("store", "false")
+	set("background", "false")
 	w.SetText("service_tier", "default")
 	set("metadata", "{}")
 	set("safety_identifier", "null")
 	set("prompt_cache_key", "null")
 	set("user", "null")
-	w.SetRaw("conversation", []byte("null"))
+	set("conversation", "null")
 	w.EndObject()
 	return w.Bytes()
+}
+
+// member is the value of a member of that name, nil when there is none.
+func member(members []llm.Member, name string) llm.Raw {
+	for _, m := range members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
 }
 
 // withRequired writes an object with the members that it must have.

@@ -17,7 +17,11 @@ import (
 
 // Failed implements dialect.Outbound.
 func (Upstream) Failed(status int, body []byte, wait time.Duration) *llm.Error {
-	e := openai.UpstreamError(status, body, wait)
+	return coded(openai.UpstreamError(status, body, wait))
+}
+
+// coded gives an error the gateway's own code where it has one.
+func coded(e *llm.Error) *llm.Error {
 	switch {
 	case e.Kind == llm.RateLimited:
 		e.Code = "upstream_rate_limited"
@@ -36,7 +40,7 @@ func (Upstream) Frames(r io.Reader, max int) dialect.Frames { return dialect.SSE
 func (Upstream) Answers(call *dialect.Call, caps *llm.Caps) dialect.Decoder {
 	d := &answerDecoder{caps: caps, byIndex: map[int]*heard{}}
 	if call != nil {
-		d.names = call.Names
+		d.names, d.words = call.Names, call.Words
 	}
 	return d
 }
@@ -46,6 +50,7 @@ func (Upstream) Answers(call *dialect.Call, caps *llm.Caps) dialect.Decoder {
 type answerDecoder struct {
 	caps  *llm.Caps
 	names *dialect.Names
+	words *llm.Words // of the client
 
 	begun     bool
 	done      bool
@@ -175,7 +180,7 @@ func faultOf(object []byte) *llm.Error {
 			e.Message = dialect.Fault{Message: said}.Error().Message
 		}
 	}
-	return e
+	return coded(e)
 }
 
 func failedResponse(response []byte) *llm.Error {

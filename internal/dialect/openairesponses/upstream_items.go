@@ -1,6 +1,8 @@
 package openairesponses
 
 import (
+	"slices"
+
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
@@ -102,7 +104,16 @@ func (d *answerDecoder) cited(dst []llm.Event) []llm.Event {
 		return dst
 	}
 	h.annotations++
-	return append(dst, llm.Annotate{Item: h.number, Annotation: annotation(note)})
+	return cite(dst, h, annotation(note))
+}
+
+// cite tells an annotation that has a URL. Other dialects have no place for
+// the others, which name the vendor's files.
+func cite(dst []llm.Event, h *heard, a llm.Annotation) []llm.Event {
+	if a.URL == nil {
+		return append(dst, note("skip", "annotation:"+dialect.Text(a.Native, "type")))
+	}
+	return append(dst, llm.Annotate{Item: h.number, Annotation: a})
 }
 
 // over ends an item, and tells what of it has not been told in pieces.
@@ -150,11 +161,11 @@ func (d *answerDecoder) forClient(it *rawItem, call callType) bool {
 	return it.client() && (call.name == "" || d.names.Tool(call.name) != nil)
 }
 
-// hosted tells what the upstream ran itself. Clients of most dialects are
-// shown pictures only.
+// hosted tells what the upstream ran itself. Clients of all dialects are shown
+// pictures, of some also searches and the like.
 func (d *answerDecoder) hosted(dst []llm.Event, index int, it *rawItem) []llm.Event {
 	call := serverCall(it)
-	if call == nil || call.Kind != llm.ImageGeneration {
+	if call == nil || call.Kind != llm.ImageGeneration && !d.words.CanShow(call.Kind) {
 		kind := it.kind
 		if kind == "" {
 			kind = "unknown"
@@ -169,6 +180,9 @@ func (d *answerDecoder) hosted(dst []llm.Event, index int, it *rawItem) []llm.Ev
 	return append(dst, llm.Close{Item: h.number, Server: call})
 }
 
+// spokenParts are the parts of messages that are texts.
+var spokenParts = []string{"output_text", "refusal", "text", ""}
+
 // message tells the texts of a message that did not come in pieces.
 func (d *answerDecoder) message(dst []llm.Event, h *heard, it *rawItem) []llm.Event {
 	part, noted := 0, 0
@@ -178,13 +192,16 @@ func (d *answerDecoder) message(dst []llm.Event, h *heard, it *rawItem) []llm.Ev
 		if p.kind == "refusal" {
 			text, channel = p.refusal, llm.RefusalChannel
 		}
+		if !slices.Contains(spokenParts, p.kind) {
+			dst = append(dst, note("skip", "part:"+p.kind))
+		}
 		if text.IsText() && !text.Blank() && !h.parts[heardPart{channel, part}] {
 			dst = append(dst, llm.Delta{Item: h.number, Part: part, Channel: channel, Data: text})
 		}
 		part++
 		for _, a := range annotations(p.annotations) {
 			if noted++; noted > h.annotations {
-				dst = append(dst, llm.Annotate{Item: h.number, Annotation: a})
+				dst = cite(dst, h, a)
 			}
 		}
 		if tokens := elements(p.logprobs); len(tokens) > 0 && !h.logprobs {

@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"github.com/limen-gateway/limen/internal/buffer"
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/llm"
+)
+
+// recall opens the turn of a call that stands on others, and returns the
+// request as one that stands for itself. It takes over body.
+func (g *Gateway) recall(c *Call, body *[]byte) (*[]byte, error) {
+	context := c.Request.Context
+	if context == nil {
+		return body, nil
+	}
+	turn, err := g.state.Open(c.ctx, c.Key.ID, c.requestID[len(requestIDPrefix):], context, c.session)
+	if err != nil {
+		buffer.Put(body)
+		return nil, err
+	}
+	if turn == nil {
+		return body, nil
+	}
+	defer buffer.Put(body)
+	c.turn, c.streams = turn, c.Request.Stream
+	input, size := turn.Input()
+	if limit := int(c.set.MaxBody); size > limit {
+		return nil, llm.Errorf(llm.TooLarge, "With what it goes on from, the request is larger than the %d bytes that are allowed. Begin a new conversation, or compact this one.", limit)
+	}
+	whole := buffer.Get(len(*body) + size + len(`"include":["reasoning.encrypted_content"],"store":false,"input":[],`))
+	*whole = c.stateful().Standalone(*whole, *body, &c.Request, input)
+	if err := c.Dialect.Inspect(*whole, &c.Request); err != nil {
+		buffer.Put(whole)
+		return nil, err
+	}
+	c.Request.Told = turn.Told()
+	return whole, nil
+}
+
+// stateful is the dialect of a call that has a turn.
+func (c *Call) stateful() dialect.Stateful { return c.Dialect.(dialect.Stateful) }
+
+// commit keeps the turn of a call that is about to end well, with what the
+// client will be told last: only then may it be told.
+func (c *Call) commit(told []byte) error {
+	if c.turn == nil {
+		return nil
+	}
+	response := c.stateful().Final(told, c.Request.Stream)
+	if response == nil {
+		return llm.Errorf(llm.UpstreamInvalid, "The upstream's answer has no response that could be stored.")
+	}
+	return c.turn.Commit(c.ctx, response)
+}

@@ -1,0 +1,251 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/dialect/openai"
+	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/store"
+)
+
+// lockTime is how long a turn can hold a conversation, whatever becomes of the
+// process that it runs in.
+const lockTime = time.Hour
+
+// resolveConversation takes a conversation for the turn, and its items.
+func (t *Turn) resolveConversation(ctx context.Context) error {
+	k, id := t.keeper, t.ask.Conversation
+	if _, err := k.store.Conversation(ctx, t.owner, id); err != nil {
+		if missing(err) {
+			return notFound("Conversation", id)
+		}
+		return away(err)
+	}
+	switch err := k.store.Lock(ctx, t.owner, id, t.ID, time.Now().Add(lockTime)); {
+	case errors.Is(err, store.ErrConflict):
+		e := llm.Errorf(llm.Conflict, "Another response is being made in the conversation '%s'. Try again when that is over.", clip(id))
+		e.Code, e.Param = "conversation_locked", "conversation"
+		return e
+	case err != nil:
+		return away(err)
+	}
+	t.locked = true
+	c, err := k.store.Conversation(ctx, t.owner, id) // with what was added before it was locked
+	if err != nil {
+		return away(err)
+	}
+	t.past, err = k.read(ctx, t.owner, id, c.Length)
+	t.from = place{id, c.Length}
+	return err
+}
+
+// conversationFields are the members of a request about a conversation.
+var conversationFields = jsonedit.NewFields("items", "metadata")
+
+const (
+	conversationItems = iota
+	conversationMetadata
+)
+
+// maxAdded is how many items can be added at once.
+const maxAdded = 20
+
+// CreateConversation makes a conversation as a request body asks, and returns
+// it. id is unique, without any prefix.
+func (k *Keeper) CreateConversation(ctx context.Context, owner, id string, body []byte) ([]byte, error) {
+	o, err := readConversation(body)
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := metadataOf(o)
+	if err != nil {
+		return nil, err
+	}
+	items, err := k.added(owner, id, o)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	c := &store.Conversation{Owner: owner, ID: "conv_" + id, Created: now, Expires: now.Add(k.settings.Load().Retention), Metadata: metadata}
+	if err := k.store.CreateConversation(ctx, c, items); err != nil {
+		return nil, unread(err)
+	}
+	return conversationObject(c), nil
+}
+
+func readConversation(body []byte) (*jsonedit.Object, error) {
+	if len(body) == 0 {
+		body = []byte("{}") // everything is optional
+	}
+	o := new(jsonedit.Object)
+	if err := jsonedit.Scan(body, conversationFields, o); err != nil {
+		return nil, openai.ScanError(err)
+	}
+	return o, nil
+}
+
+func metadataOf(o *jsonedit.Object) (string, error) {
+	v := llm.Raw(o.Value(conversationMetadata))
+	switch {
+	case !v.Given():
+		return "{}", nil
+	case v.Kind() != jsonedit.KindObject:
+		return "", openai.WrongType("metadata", "an object", v)
+	}
+	return string(v), nil
+}
+
+// added are the items of a request, as they are kept.
+func (k *Keeper) added(owner, id string, o *jsonedit.Object) ([]store.Item, error) {
+	list := llm.Raw(o.Value(conversationItems))
+	if !list.Given() {
+		return nil, nil
+	}
+	if list.Kind() != jsonedit.KindArray {
+		return nil, openai.WrongType("items", "an array of items", list)
+	}
+	n := 0
+	items, refs, err := readInput(list, func(prefix string) string {
+		n++
+		return prefix + id + "_" + strconv.Itoa(n)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(refs) > 0:
+		return nil, llm.InvalidParam("invalid_value", "items", "Items of a conversation cannot be references: send the items themselves.")
+	case len(items) > maxAdded:
+		return nil, llm.InvalidParam("array_above_max_length", "items", "Invalid 'items': %d at once are too many, the most is %d.", len(items), maxAdded)
+	}
+	t := Turn{keeper: k, owner: owner}
+	return t.closed(items, time.Now()), nil
+}
+
+func conversationObject(c *store.Conversation) []byte {
+	w := jsonedit.NewWriter(nil)
+	w.BeginObject()
+	w.SetText("id", c.ID)
+	w.SetText("object", "conversation")
+	w.SetInt("created_at", c.Created.Unix())
+	w.SetRaw("metadata", []byte(c.Metadata))
+	w.EndObject()
+	return w.Bytes()
+}
+
+func (k *Keeper) conversation(ctx context.Context, owner, id string) (*store.Conversation, error) {
+	c, err := k.store.Conversation(ctx, owner, id)
+	if err != nil {
+		return nil, conversationError(err, id)
+	}
+	return c, nil
+}
+
+func conversationError(err error, id string) error {
+	if missing(err) {
+		return notFound("Conversation", id)
+	}
+	return unread(err)
+}
+
+// Conversation returns a conversation.
+func (k *Keeper) Conversation(ctx context.Context, owner, id string) ([]byte, error) {
+	c, err := k.conversation(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	return conversationObject(c), nil
+}
+
+// UpdateConversation gives a conversation the metadata of a request body.
+func (k *Keeper) UpdateConversation(ctx context.Context, owner, id string, body []byte) ([]byte, error) {
+	o, err := readConversation(body)
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := metadataOf(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.store.SetConversationMetadata(ctx, owner, id, metadata); err != nil {
+		return nil, conversationError(err, id)
+	}
+	return k.Conversation(ctx, owner, id)
+}
+
+// DeleteConversation forgets a conversation and its items.
+func (k *Keeper) DeleteConversation(ctx context.Context, owner, id string) error {
+	if err := k.store.DeleteConversation(ctx, owner, id); err != nil {
+		return conversationError(err, id)
+	}
+	return nil
+}
+
+// ConversationItems returns a page of a conversation's items, as a list object.
+func (k *Keeper) ConversationItems(ctx context.Context, owner, id string, p Page) ([]byte, error) {
+	c, err := k.conversation(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	return k.page(ctx, owner, id, c.Length, p)
+}
+
+// AddItems adds the items of a request body to a conversation, and returns them
+// as a list object. unique makes their IDs.
+func (k *Keeper) AddItems(ctx context.Context, owner, id, unique string, body []byte) ([]byte, error) {
+	o, err := readConversation(body)
+	if err != nil {
+		return nil, err
+	}
+	items, err := k.added(owner, unique, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(items) == 0:
+		return nil, openai.Missing("items")
+	}
+	if err := k.store.AppendItems(ctx, owner, id, items); err != nil {
+		return nil, conversationError(err, id)
+	}
+	c, err := k.conversation(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	return k.pageAfter(ctx, owner, id, c.Length-int64(len(items)), c.Length)
+}
+
+// pageAfter is a page of all items of a thread in a range.
+func (k *Keeper) pageAfter(ctx context.Context, owner, thread string, after, length int64) ([]byte, error) {
+	items, err := k.store.Items(ctx, owner, thread, after, length)
+	if err != nil {
+		return nil, unread(err)
+	}
+	return k.list(owner, items, false)
+}
+
+// Item returns an item of a conversation.
+func (k *Keeper) Item(ctx context.Context, owner, conversation, id string) ([]byte, error) {
+	kept, err := k.store.Item(ctx, owner, conversation, id)
+	switch {
+	case missing(err):
+		return nil, notFound("Item", id)
+	case err != nil:
+		return nil, unread(err)
+	}
+	it, err := k.item(owner, *kept)
+	return it.json, err
+}
+
+// DeleteItem takes an item out of a conversation, which it returns.
+func (k *Keeper) DeleteItem(ctx context.Context, owner, conversation, id string) ([]byte, error) {
+	switch err := k.store.DeleteItem(ctx, owner, conversation, id); {
+	case missing(err):
+		return nil, notFound("Item", id)
+	case err != nil:
+		return nil, unread(err)
+	}
+	return k.Conversation(ctx, owner, conversation)
+}
