@@ -39,8 +39,23 @@ func (g *Gateway) about(x *exchange) {
 		"gateway",
 		"This is Limen, an OpenAI-compatible gateway. Set a client's base URL to " + base + ", give it a key, and take a model ID from the list.",
 		base,
-		[]string{"GET /v1/models", "GET /v1/models/{model}", "POST /v1/chat/completions", "POST /v1/responses"},
+		served,
 	})
+}
+
+// served are the operations of /v1, as they are shown.
+var served = []string{
+	"GET /v1/models", "GET /v1/models/{model}",
+	"POST /v1/chat/completions",
+	"POST /v1/responses", "GET /v1/responses (WebSocket)",
+	"GET /v1/responses/{response}", "DELETE /v1/responses/{response}",
+	"POST /v1/responses/{response}/cancel", "GET /v1/responses/{response}/input_items",
+	"POST /v1/responses/compact", "POST /v1/responses/input_tokens",
+	"POST /v1/conversations",
+	"GET /v1/conversations/{conversation}", "POST /v1/conversations/{conversation}", "DELETE /v1/conversations/{conversation}",
+	"GET /v1/conversations/{conversation}/items", "POST /v1/conversations/{conversation}/items",
+	"GET /v1/conversations/{conversation}/items/{item}", "DELETE /v1/conversations/{conversation}/items/{item}",
+	"POST /v1/messages", "POST /v1/messages/count_tokens",
 }
 
 // reply answers with a small JSON document.

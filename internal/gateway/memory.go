@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"container/list"
-	"sync"
-
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/lru"
 )
 
 // memory keeps, for clients that drop it, the opaque reasoning that belongs to
@@ -12,11 +10,7 @@ import (
 // by their IDs, and little more. It is bounded in bytes; what was used least
 // recently goes first, and nothing outlives the process.
 type memory struct {
-	mu    sync.Mutex
-	limit int
-	size  int
-	order *list.List // of *remembered, the latest in front
-	byID  map[memoryKey]*list.Element
+	calls *lru.Cache[memoryKey, *remembered]
 }
 
 // memoryKey is a call of a tool, as one client key knows it: another key's
@@ -24,18 +18,14 @@ type memory struct {
 type memoryKey struct{ owner, origin, call string }
 
 type remembered struct {
-	key       memoryKey
 	reasoning *llm.Reasoning // that led to the call; may be nil
 	opaque    []llm.Opaque   // of the call itself
-	size      int
 }
 
 // memoryLimit is how much reasoning is kept, in bytes.
 const memoryLimit = 32 << 20
 
-func newMemory() *memory {
-	return &memory{limit: memoryLimit, order: list.New(), byID: map[memoryKey]*list.Element{}}
-}
+func newMemory() *memory { return &memory{lru.New[memoryKey, *remembered](memoryLimit)} }
 
 func (c *Call) memoryKey(call llm.Raw) memoryKey {
 	return memoryKey{owner: c.Key.ID, origin: c.way.caps.Vendor + " " + c.way.caps.Origin, call: call.Text()}
@@ -46,16 +36,12 @@ func (m *memory) recall(c *Call, req *llm.Request) {
 	if !c.set.Remember || !forgetful(req.Items) {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	items := make([]llm.Item, 0, len(req.Items)+4)
 	var last llm.Item
 	for _, item := range req.Items {
 		call, ok := item.(*llm.ToolCall)
 		if ok && len(call.Opaque) == 0 {
-			if e := m.byID[c.memoryKey(call.ID)]; e != nil {
-				m.order.MoveToFront(e)
-				r := e.Value.(*remembered)
+			if r, ok := m.calls.Get(c.memoryKey(call.ID)); ok {
 				call.Opaque = r.opaque
 				if _, thought := last.(*llm.Reasoning); r.reasoning != nil && !thought {
 					own := *r.reasoning
@@ -160,44 +146,29 @@ func (w *memoryWatch) closed(item llm.Item) {
 			w.last, w.used = item, false
 		}
 	case *llm.ToolCall:
-		r := &remembered{key: w.call.memoryKey(item.ID), opaque: item.Opaque}
+		r := &remembered{opaque: item.Opaque}
 		if !w.used {
 			r.reasoning, w.used = w.last, true
 		}
 		if r.reasoning != nil || len(r.opaque) > 0 {
-			w.memory.keep(r)
+			w.memory.keep(w.call.memoryKey(item.ID), r)
 		}
 	}
 }
 
-func (m *memory) keep(r *remembered) {
+func (m *memory) keep(key memoryKey, r *remembered) {
 	const overhead = 256
-	r.size = overhead + len(r.key.call)
+	size := overhead + len(key.call)
 	for _, o := range r.opaque {
-		r.size += len(o.Data)
+		size += len(o.Data)
 	}
 	if r.reasoning != nil {
 		for _, t := range r.reasoning.Texts {
-			r.size += len(t.Text)
+			size += len(t.Text)
 		}
 		for _, o := range r.reasoning.Opaque {
-			r.size += len(o.Data)
+			size += len(o.Data)
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if old := m.byID[r.key]; old != nil {
-		m.drop(old)
-	}
-	m.byID[r.key] = m.order.PushFront(r)
-	m.size += r.size
-	for m.size > m.limit && m.order.Len() > 0 {
-		m.drop(m.order.Back())
-	}
-}
-
-func (m *memory) drop(e *list.Element) {
-	r := m.order.Remove(e).(*remembered)
-	delete(m.byID, r.key)
-	m.size -= r.size
+	m.calls.Put(key, r, size)
 }

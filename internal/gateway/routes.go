@@ -140,7 +140,7 @@ func (g *Gateway) advice(path, base string) string {
 			return "The base URL ends in an operation's path, which the client adds itself: set it to " + base + "."
 		}
 	}
-	return "The base URL is " + base + "; this gateway serves /models, /chat/completions and /responses below it."
+	return "The base URL is " + base + "; this gateway serves /models, /chat/completions, /responses, /conversations and /messages below it."
 }
 
 func (g *Gateway) serves(path string) bool {
