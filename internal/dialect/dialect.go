@@ -8,6 +8,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/sse"
 )
 
@@ -49,6 +50,7 @@ type Context struct {
 	Conversation string // the ID of the conversation that it belongs to
 	Store        bool   // others may go on from it
 	Background   bool   // the client reads the answer later
+	Itemized     bool   // the input is wanted as items in their kept form
 	Input        []byte // a string, an array of items or nothing
 }
 
@@ -64,6 +66,19 @@ type Stateful interface {
 	Fault(e *llm.Error) []byte
 	// Tell gives a response the members that the gateway answers for.
 	Tell(response []byte, told []llm.Member) []byte
+	// Compacts reports whether a request, which Inspect accepted, asks that its
+	// conversation be compacted instead of answered.
+	Compacts(body []byte, req *Request) bool
+	// Summarize appends the request for a summary of a request's conversation.
+	Summarize(dst, body []byte) []byte
+	// Compacted is the item that stands for the conversation, of which the
+	// response has the summary. id makes that of the item.
+	Compacted(response []byte, id string, key seal.Key) (item []byte, err error)
+	// WithOutput is a response whose whole output is that item.
+	WithOutput(response, item []byte) []byte
+	// Compaction is the answer to a client that had the conversation of a
+	// request compacted. created is a Unix time.
+	Compaction(body, response, item []byte, id string, created int64) []byte
 	// Final returns the response in an answer as the client is told it: a body
 	// or, when stream is set, the last frames of a stream. nil when there is
 	// none.

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/jsonedit"
@@ -82,6 +83,38 @@ type Outbound interface {
 	Failed(status int, body []byte, wait time.Duration) *llm.Error
 	// Frames reads the frames of a stream.
 	Frames(r io.Reader, max int) Frames
+}
+
+// Counter is an Outbound whose upstreams count the tokens of a request.
+type Counter interface {
+	// Count is the request that has those of a call counted.
+	Count(call *Call) *Call
+	// Counted reads the answer to it.
+	Counted(body []byte) (int64, error)
+}
+
+// CountIn reads the answer of an upstream that has counted in a member.
+func CountIn(body []byte, member string) (int64, error) {
+	tokens, err := strconv.ParseInt(string(Member(body, member)), 10, 64)
+	if err != nil {
+		return 0, NotAnAnswer(err)
+	}
+	return tokens, nil
+}
+
+// Only is an object with those of its members alone that are named, which is
+// with their quotes.
+func Only(object []byte, names map[string]bool) []byte {
+	w := jsonedit.NewWriter(make([]byte, 0, len(object)))
+	w.BeginObject()
+	for name, value := range jsonedit.Members(object) {
+		if names[string(name)] {
+			w.RawName(name)
+			w.Raw(value)
+		}
+	}
+	w.EndObject()
+	return w.Bytes()
 }
 
 // Frames are the frames of a stream as they come in; *sse.Reader is the usual

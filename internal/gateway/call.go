@@ -34,20 +34,21 @@ type Call struct {
 	BytesOut  int64         // of the answer's body
 	Usage     llm.Usage
 
-	set      *Settings
-	ctx      context.Context // ends when the client leaves or a wait is over
-	cancel   context.CancelCauseFunc
-	answer   *answer
-	way      way
-	follower dialect.Follower // of the upstream's stream, once there is one
-	notes    llm.Notes        // what could not be said as it was written
-	release  func()           // gives back what the call holds on to; may be nil
-	sent     bool             // the upstream had, or may have had, the request
-	record   *store.Call      // once it is in the journal
-	streams  bool             // the client wants a stream, whatever the upstream is asked for
-	launched bool             // it goes on in the background, as a call of its own
-	session  *state.Session   // of the socket that it came by; nil elsewhere
-	turn     *state.Turn      // of a call that goes on from others, or that others may go on from
+	set        *Settings
+	ctx        context.Context // ends when the client leaves or a wait is over
+	cancel     context.CancelCauseFunc
+	answer     *answer
+	way        way
+	follower   dialect.Follower // of the upstream's stream, once there is one
+	notes      llm.Notes        // what could not be said as it was written
+	release    func()           // gives back what the call holds on to; may be nil
+	sent       bool             // the upstream had, or may have had, the request
+	record     *store.Call      // once it is in the journal
+	streams    bool             // the client wants a stream, whatever the upstream is asked for
+	compaction compaction       // its conversation is compacted instead of answered
+	launched   bool             // it goes on in the background, as a call of its own
+	session    *state.Session   // of the socket that it came by; nil elsewhere
+	turn       *state.Turn      // of a call that goes on from others, or that others may go on from
 }
 
 // requestIDPrefix stands before a call's ID in headers and log lines.

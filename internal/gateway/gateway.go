@@ -164,15 +164,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // exchange is one HTTP exchange, before it is known to be a call.
 type exchange struct {
-	w         http.ResponseWriter
-	r         *http.Request
-	requestID string
-	started   time.Time
-	set       *Settings
-	operation string
-	failures  dialect.Failures // of the door that the client came in by
-	key       *keys.Key        // of the client, where the route takes one
-	session   *state.Session   // of the socket that it came by; nil elsewhere
+	w          http.ResponseWriter
+	r          *http.Request
+	requestID  string
+	started    time.Time
+	set        *Settings
+	operation  string
+	failures   dialect.Failures // of the door that the client came in by
+	key        *keys.Key        // of the client, where the route takes one
+	compaction compaction       // by which operation the client came
+	session    *state.Session   // of the socket that it came by; nil elsewhere
 }
 
 // enter makes the words of a door those of the exchange; nil changes nothing.

@@ -27,9 +27,19 @@ func (g *Gateway) relay(c *Call, resp *http.Response) error {
 	}
 }
 
-// relayAnswer hands on an answer that came whole, in one request or, where the
-// upstream pauses, in several.
+// relayAnswer hands on an answer that came whole.
 func (g *Gateway) relayAnswer(c *Call, resp *http.Response) error {
+	return c.readAnswer(resp, func(body []byte) error {
+		if err := c.commit(body, c.Request.Stream); err != nil {
+			return err
+		}
+		return g.conclude(c, body, c.Request.Stream)
+	})
+}
+
+// readAnswer reads an answer that came whole, in one request or, where the
+// upstream pauses, in several, and has it used as long as its memory is lent.
+func (c *Call) readAnswer(resp *http.Response, use func(body []byte) error) error {
 	var body []byte
 	for resp != nil {
 		buf, err := readAll(resp.Body, resp.ContentLength, c.set.MaxAnswer, func(int) { c.answer.progress() })
@@ -47,16 +57,18 @@ func (g *Gateway) relayAnswer(c *Call, resp *http.Response) error {
 			defer resp.Body.Close()
 		}
 	}
-	if err := c.commit(body); err != nil {
-		return err
-	}
+	return use(body)
+}
+
+// conclude records a call whose answer is whole, and gives the answer out: as
+// frames where the client waits for a stream.
+func (g *Gateway) conclude(c *Call, body []byte, stream bool) (err error) {
 	c.BytesOut = int64(len(body))
 	if err := g.account(c); err != nil {
 		return err
 	}
 	c.processingTime()
-	var err error
-	if c.Request.Stream {
+	if stream {
 		err = c.answer.write(body)
 	} else {
 		err = c.answer.writeJSON(http.StatusOK, body)
@@ -114,7 +126,7 @@ func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
 		}
 	}
 	*buf = out
-	if err := c.commit(out[last:]); err != nil {
+	if err := c.commit(out[last:], true); err != nil {
 		if c.answer.isCommitted() && last > 0 {
 			c.answer.write(out[:last])
 		}

@@ -78,12 +78,16 @@ func (g *Gateway) routeTable(doors []Door) map[string]row {
 			}
 		}, d}
 		if _, ok := d.(dialect.Stateful); ok {
+			table["/v1"+d.Path()+compactPath] = row{keys.OpResponses, byKey, posts, func(x *exchange) {
+				x.compaction = byOperation
+				g.call(x, d)
+			}, d}
 			table[responsesPath] = row{keys.OpResponses, byKey, objects, g.stored(responsesPath, g.responseObjects(), d), d}
 			conversations := row{keys.OpResponses, byKey, objects, g.stored(conversationsPath, g.conversationObjects(), d), d}
 			table[conversationsPath], table[strings.TrimSuffix(conversationsPath, "/")] = conversations, conversations
 		}
-		if d.Name() == dialect.Anthropic {
-			table["/v1"+d.Path()+countPath] = row{operations[d.Name()], byKey, posts, func(x *exchange) { g.countTokens(x, d) }, d}
+		if count, ok := countPaths[d.Name()]; ok {
+			table["/v1"+d.Path()+count.path] = row{operations[d.Name()], byKey, posts, func(x *exchange) { g.countTokens(x, d, count.begin) }, d}
 		}
 	}
 	return table

@@ -31,7 +31,7 @@ func (g *Gateway) begin(x *exchange, d Door) *Call {
 	ctx, cancel := context.WithCancelCause(x.r.Context())
 	return &Call{
 		requestID: x.requestID, Operation: x.operation, Started: x.started, Dialect: d, Key: x.key,
-		set: x.set, ctx: ctx, cancel: cancel, answer: newAnswer(x, cancel), session: x.session,
+		set: x.set, ctx: ctx, cancel: cancel, answer: newAnswer(x, cancel), session: x.session, compaction: x.compaction,
 	}
 }
 
@@ -65,6 +65,8 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 		buffer.Put(body)
 		return mediaError(r, err)
 	}
+	c.streams = c.Request.Stream
+	c.compaction = c.compactionOf(*body)
 
 	// What came before?
 	if body, err = g.recall(c, body); err != nil {
@@ -85,6 +87,9 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 	// Send it, and hand on what comes back.
 	if c.turn != nil && c.turn.Background() {
 		return g.launch(c, r.Header, body)
+	}
+	if c.compaction != notCompacted && !(c.compaction == inBand && c.Target.Upstream.Vendor.Quirks.Native) {
+		return g.compact(c, r.Header, body)
 	}
 	return g.deliver(c, r.Header, body)
 }

@@ -441,7 +441,7 @@ func (g *Gateway) warm(c *Call, r *http.Request) error {
 		frames = encoder.Event(frames, e)
 	}
 	frames = encoder.End(frames)
-	if err := c.commit(frames); err != nil {
+	if err := c.commit(frames, true); err != nil {
 		return err
 	}
 	return c.answer.write(frames)

@@ -22,7 +22,7 @@ func (g *Gateway) recall(c *Call, body *[]byte) (*[]byte, error) {
 		return body, nil
 	}
 	defer buffer.Put(body)
-	c.turn, c.streams = turn, c.Request.Stream
+	c.turn = turn
 	input, size := turn.Input()
 	if limit := int(c.set.MaxBody); size > limit {
 		return nil, llm.Errorf(llm.TooLarge, "With what it goes on from, the request is larger than the %d bytes that are allowed. Begin a new conversation, or compact this one.", limit)
@@ -41,12 +41,13 @@ func (g *Gateway) recall(c *Call, body *[]byte) (*[]byte, error) {
 func (c *Call) stateful() dialect.Stateful { return c.Dialect.(dialect.Stateful) }
 
 // commit keeps the turn of a call that is about to end well, with what the
-// client will be told last: only then may it be told.
-func (c *Call) commit(told []byte) error {
+// client will be told last, a body or the frames of a stream: only then may it
+// be told.
+func (c *Call) commit(told []byte, stream bool) error {
 	if c.turn == nil {
 		return nil
 	}
-	response := c.stateful().Final(told, c.Request.Stream)
+	response := c.stateful().Final(told, stream)
 	if response == nil {
 		return llm.Errorf(llm.UpstreamInvalid, "The upstream's answer has no response that could be stored.")
 	}

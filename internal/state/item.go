@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/limen-gateway/limen/internal/dialect/openai"
@@ -19,6 +20,9 @@ type item struct {
 	// call is the ID of the call that the item is, or whose result it is.
 	call   string
 	result bool
+
+	compaction bool // it stands for all that came before it
+	passing    bool // it asks for something now, and is not kept
 }
 
 var itemFields = jsonedit.NewFields("type", "id", "call_id", "role", "content", "status")
@@ -90,27 +94,52 @@ func readInput(input llm.Raw, ids func(prefix string) string) (items []item, ref
 	return items, refs, nil
 }
 
+// checkIDs refuses IDs that the store cannot look up. An upstream's own may be
+// longer: it is kept, and found by its first bytes.
+func checkIDs(items []item) error {
+	for at, it := range items {
+		if len(it.id) > longestID {
+			path := itemPath(at) + ".id"
+			return llm.InvalidParam("string_above_max_length", path, "Invalid '%s': an ID has at most %d bytes.", path, longestID)
+		}
+	}
+	return nil
+}
+
+func itemPath(at int) string { return "input[" + strconv.Itoa(at) + "]" }
+
 // readItem reads one item. ref is the ID of the one that it refers to.
 func readItem(value []byte, at int, ids func(prefix string) string) (it item, ref string, err error) {
 	var o jsonedit.Object
 	if err := jsonedit.Scan(value, itemFields, &o); err != nil {
-		path := "input[" + strconv.Itoa(at) + "]"
+		path := itemPath(at)
 		return it, "", llm.InvalidParam("invalid_type", path, "Invalid type for '%s': expected an object.", path)
 	}
 	text := func(field int) string {
 		s, _ := jsonedit.Unquote(o.Value(field))
 		return s
 	}
-	if it.id = text(itemID); len(it.id) > longestID {
-		path := "input[" + strconv.Itoa(at) + "].id"
-		return it, "", llm.InvalidParam("string_above_max_length", path, "Invalid '%s': an ID has at most %d bytes.", path, longestID)
+	given := func(field int) bool { return llm.Raw(o.Value(field)).Given() }
+	if given(itemType) && !llm.Raw(o.Value(itemType)).IsText() {
+		return it, "", openai.WrongType(itemPath(at)+".type", "a string", o.Value(itemType))
 	}
+	it.id = text(itemID)
 	kind := text(itemType)
 	switch {
-	case kind == "" && o.Has(itemRole):
+	case kind == "" && given(itemRole):
 		kind = "message"
 	case kind == "" && it.id != "", kind == referenceType:
+		if it.id == "" {
+			return it, "", openai.Missing(itemPath(at) + ".id")
+		}
 		return it, it.id, nil
+	case kind == "":
+		return it, "", openai.Missing(itemPath(at) + ".type")
+	}
+	it.compaction = kind == "compaction"
+	if kind == "compaction_trigger" {
+		it.json, it.passing = bytes.Clone(value), true
+		return it, "", nil
 	}
 	it.result = results[kind]
 	if _, ok := calls[kind]; ok || it.result {
@@ -118,7 +147,7 @@ func readItem(value []byte, at int, ids func(prefix string) string) (it item, re
 	}
 	var room [4]jsonedit.Change
 	changes := room[:0]
-	if !o.Has(itemType) {
+	if kind != text(itemType) {
 		changes = append(changes, jsonedit.Set(itemType, jsonedit.AppendQuote(nil, kind)))
 	}
 	if it.id == "" {
@@ -137,7 +166,7 @@ func readItem(value []byte, at int, ids func(prefix string) string) (it item, re
 			}
 			changes = append(changes, jsonedit.Set(itemContent, textPart(part, content)))
 		}
-		if s := o.Value(itemStatus); s == nil || jsonedit.KindOf(s) == jsonedit.KindNull {
+		if !given(itemStatus) {
 			changes = append(changes, jsonedit.Set(itemStatus, []byte(`"completed"`)))
 		}
 	}

@@ -9,6 +9,9 @@ type line struct {
 	items []byte          // joined by commas
 	ends  []int           // where each item ends in items
 	calls map[string]span // by the ID of the call
+	// compactions are the items that stand for all before them: how many
+	// items the line had with each.
+	compactions []int
 }
 
 // span is from which item on a call is known, and from which its result; 0 is
@@ -21,15 +24,21 @@ type past struct {
 	length int
 }
 
-// bytes are the items, joined by commas.
+// bytes are the items, joined by commas: those from the last compaction on,
+// which stands for the others.
 func (p past) bytes() []byte {
 	if p.length == 0 {
 		return nil
 	}
 	p.line.mu.Lock()
 	defer p.line.mu.Unlock()
-	end := p.line.ends[p.length-1]
-	return p.line.items[:end:end]
+	start, end := 0, p.line.ends[p.length-1]
+	for _, n := range p.line.compactions {
+		if n > 1 && n <= p.length {
+			start = p.line.ends[n-2] + 1
+		}
+	}
+	return p.line.items[start:end:end]
 }
 
 // extend returns the past of what follows a turn that had items.
@@ -45,7 +54,9 @@ func (p past) extend(items []item) past {
 	}
 	defer l.mu.Unlock()
 	for _, it := range items {
-		l.add(it)
+		if !it.passing {
+			l.add(it)
+		}
 	}
 	return past{l, len(l.ends)}
 }
@@ -58,11 +69,19 @@ func (l *line) fork(length int) *line {
 		own.items = append(own.items, l.items[:l.ends[length-1]]...)
 		own.ends = append(own.ends, l.ends[:length]...)
 	}
+	for _, n := range l.compactions {
+		if n <= length {
+			own.compactions = append(own.compactions, n)
+		}
+	}
 	for id, s := range l.calls {
-		if s.called <= length {
-			if s.answered > length {
-				s.answered = 0
-			}
+		if s.called > length {
+			s.called = 0
+		}
+		if s.answered > length {
+			s.answered = 0
+		}
+		if s != (span{}) {
 			own.calls[id] = s
 		}
 	}
@@ -76,6 +95,9 @@ func (l *line) add(it item) {
 	}
 	l.items = append(l.items, it.json...)
 	l.ends = append(l.ends, len(l.items))
+	if it.compaction {
+		l.compactions = append(l.compactions, len(l.ends))
+	}
 	if it.call == "" {
 		return
 	}

@@ -183,6 +183,8 @@ func assistantNext(rest []llm.Item) bool {
 				continue
 			}
 			return item.Role == llm.Assistant
+		case *llm.Compaction:
+			return false
 		default:
 			return true
 		}

@@ -269,6 +269,9 @@ func (b *builder) item(item llm.Item) error {
 	case *llm.NativeTurn:
 		b.nativeTurn(item)
 	case *llm.Compaction:
+		if !item.Text.Blank() {
+			return b.user(&llm.Message{Pos: item.Pos, Parts: []llm.Part{&llm.Text{Pos: item.Pos, Text: item.Text}}})
+		}
 		at := item.Pos
 		at.Part = -1
 		param := b.place(at, "")

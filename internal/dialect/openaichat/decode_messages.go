@@ -347,7 +347,7 @@ func (d *requestDecoder) assistant(m *message) error {
 	if len(parts) > 0 {
 		said = &llm.Message{Pos: llm.Pos{Item: m.at, Part: -1}, Role: llm.Assistant, Name: m.name, Parts: parts, Other: m.other}
 	}
-	thought.signText(said, m)
+	thought.signText(said, calls, m)
 	items := thought.lay(said, calls)
 	if turn := thought.turn; turn != nil && dialect.Unchanged(turn.Data, items) {
 		items = []llm.Item{&llm.NativeTurn{Pos: llm.Pos{Item: m.at, Part: -1}, Opaque: *turn, Items: items}}

@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"bytes"
 	"encoding/base64"
 	"slices"
 	"strings"
@@ -255,9 +256,14 @@ func (t *thoughts) open(index int, text string, key seal.Key) bool {
 	return true
 }
 
-// signText gives the signatures of the text to the text.
-func (t *thoughts) signText(said *llm.Message, m *message) {
-	if m.signature != nil && len(t.texts) == 0 {
+// signText gives the signatures of the text to the text. That of the message is
+// none when a call has it too: OpenAI's Agents SDK repeats on the message what
+// a call came with.
+func (t *thoughts) signText(said *llm.Message, calls []*llm.ToolCall, m *message) {
+	ofCall := slices.ContainsFunc(calls, func(c *llm.ToolCall) bool {
+		return slices.ContainsFunc(c.Opaque, func(o llm.Opaque) bool { return bytes.Equal(o.Data, m.signature) })
+	})
+	if m.signature != nil && !ofCall && len(t.texts) == 0 {
 		t.texts = append(t.texts, llm.Opaque{Kind: llm.ThoughtSignature, Vendor: google, Data: m.signature})
 	}
 	if len(t.texts) == 0 {

@@ -92,6 +92,10 @@ func TestDecodeAssistant(t *testing.T) {
 		{"a format that is not known", `"content":"y","reasoning_details":[{"type":"reasoning.encrypted","data":"E","format":"x","index":0}]`, `think( :2:"E") assistant("y")`},
 		{"LiteLLM's blocks", `"content":"y","thinking_blocks":[{"type":"thinking","thinking":"a","signature":"S"},{"type":"redacted_thinking","data":"R"}]`, `think("a" anthropic:0:"S") think( anthropic:1:"R") assistant("y")`},
 		{"LiteLLM's signatures", `"content":"y","provider_specific_fields":{"thought_signatures":["T"]},"tool_calls":[{"id":"a","type":"function","function":{"name":"f"},"provider_specific_fields":{"thought_signature":"C"}}]`, `assistant("y" google:3:"T") call(a f "" google:3:"C")`},
+		{
+			"a call's signature on the message too", `"content":"y","extra_content":{"google":{"thought_signature":"C"}},"tool_calls":[{"id":"a","type":"function","function":{"name":"f"},"extra_content":{"google":{"thought_signature":"C"}}}]`,
+			`assistant("y") call(a f "" google:3:"C")`,
+		},
 		{"a sealed turn", `"content":"y","reasoning_details":[{"type":"reasoning.encrypted","data":"` + turn + `","format":"anthropic-claude-v1","index":0}]`, `native(assistant("y"))`},
 		{"a sealed turn that was edited", `"content":"z","reasoning_details":[{"type":"reasoning.encrypted","data":"` + turn + `","format":"anthropic-claude-v1","index":0}]`, `assistant("z")`},
 		{"sound that was made here", `"content":null,"audio":{"id":"u"}`, `assistant(media1:"u".audio.id)`},

@@ -153,7 +153,7 @@ func (r *anthropicRequest) prompt() prompt {
 			continue
 		}
 		var b strings.Builder
-		results := false
+		var results []string
 		for _, block := range m.blocks {
 			switch block.Type {
 			case "text":
@@ -161,13 +161,14 @@ func (r *anthropicRequest) prompt() prompt {
 			case "image":
 				p.image = block.Source.MediaType
 			case "tool_result":
-				p.result, results = new(text(block.Content)), true
+				results = append(results, text(block.Content))
 			}
 		}
-		if !results {
+		if len(results) == 0 {
 			p.user = b.String()
 			break
 		}
+		p.told(results...)
 	}
 	for _, t := range r.Tools {
 		if len(t.InputSchema) > 0 && (r.ToolChoice == nil || r.ToolChoice.Type != "none") {

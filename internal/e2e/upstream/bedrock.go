@@ -143,19 +143,20 @@ func (r *bedrockRequest) prompt() prompt {
 		if m.Role != "user" {
 			continue
 		}
-		results := false
+		var results []string
 		for _, b := range m.Content {
 			switch {
 			case b.Image != nil:
 				p.image = "image/" + b.Image.Format
 			case b.ToolResult != nil:
-				p.result, results = new(saidBy(b.ToolResult.Content)), true
+				results = append(results, saidBy(b.ToolResult.Content))
 			}
 		}
-		if !results {
+		if len(results) == 0 {
 			p.user = saidBy(m.Content)
 			break
 		}
+		p.told(results...)
 	}
 	if r.ToolConfig != nil {
 		for _, t := range r.ToolConfig.Tools {

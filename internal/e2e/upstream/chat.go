@@ -54,8 +54,8 @@ func (r *chatRequest) prompt() prompt {
 		think:  r.ReasoningEffort != "" && r.ReasoningEffort != "none",
 	}
 	for _, m := range slices.Backward(r.Messages) {
-		if m.Role == "tool" && p.result == nil {
-			p.result = new(text(m.Content))
+		if m.Role == "tool" {
+			p.told(text(m.Content))
 		}
 		if m.Role == "user" {
 			p.user, p.image = text(m.Content), dataImage(m.Content)

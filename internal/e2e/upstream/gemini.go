@@ -119,10 +119,26 @@ func (s *Server) callGemini(x *exchange) {
 	case "generateContent", "streamGenerateContent":
 		s.call(parseGemini)(x)
 	case "countTokens":
-		s.countTokens(parseGemini, "totalTokens")(x)
+		s.countTokens(parseGeminiCount, "totalTokens")(x)
 	default:
 		x.fail(http.StatusNotFound, apiError{Message: "Requested entity was not found."})
 	}
+}
+
+// parseGeminiCount is for counting, where the request stands within another.
+func parseGeminiCount(r *http.Request, body []byte) (door, error) {
+	var whole struct {
+		Request map[string]json.RawMessage `json:"generateContentRequest"`
+	}
+	if err := json.Unmarshal(body, &whole); err != nil || whole.Request == nil {
+		return nil, refusal("* CountTokensRequest.generate_content_request: is required\n")
+	}
+	delete(whole.Request, "model")
+	inner, err := json.Marshal(whole.Request)
+	if err != nil {
+		return nil, err
+	}
+	return parseGemini(r, inner)
 }
 
 func parseGemini(r *http.Request, body []byte) (door, error) {
@@ -162,21 +178,22 @@ func (r *geminiRequest) prompt() prompt {
 			continue
 		}
 		var b strings.Builder
-		results := false
+		var results []string
 		for _, part := range c.Parts {
 			switch {
 			case part.FunctionResponse != nil:
-				p.result, results = new(resultText(part.FunctionResponse.Response)), true
+				results = append(results, resultText(part.FunctionResponse.Response))
 			case part.InlineData != nil:
 				p.image = part.InlineData.MIMEType
 			case part.Text != nil:
 				b.WriteString(*part.Text)
 			}
 		}
-		if !results {
+		if len(results) == 0 {
 			p.user = b.String()
 			break
 		}
+		p.told(results...)
 	}
 	for _, t := range r.Tools {
 		for _, f := range t.FunctionDeclarations {

@@ -14,7 +14,8 @@ type prompt struct {
 	model   string
 	stream  bool
 	user    string   // text of the last user message
-	result  *string  // the tool's result, if one came after that message
+	result  string   // the last one of a tool after that message
+	results int      // how many there are
 	tools   []string // names of the function tools that may be called
 	choices int      // how many answers, at least 1
 
@@ -35,8 +36,20 @@ type toolCall struct {
 	arguments string // JSON
 }
 
-// command is the order in a prompt to call a tool.
-var command = regexp.MustCompile(`\bcall(2?)\s+([A-Za-z0-9_-]+)\s*`)
+// told takes the results in one message. Later messages come first.
+func (p *prompt) told(results ...string) {
+	if p.results == 0 && len(results) > 0 {
+		p.result = results[len(results)-1]
+	}
+	p.results += len(results)
+}
+
+// command is the order in a prompt to call a tool, another one the order that
+// follows it.
+var (
+	command = regexp.MustCompile(`\bcall(2?)\s+([A-Za-z0-9_-]+)\s*`)
+	another = regexp.MustCompile(`^\s*then\s+call(2?)\s+([A-Za-z0-9_-]+)\s*`)
+)
 
 func say(p prompt) reply {
 	r := sayAloud(p)
@@ -50,8 +63,12 @@ func say(p prompt) reply {
 }
 
 func sayAloud(p prompt) reply {
-	if p.result != nil {
-		return reply{text: "The tool said: " + firstRunes(*p.result, 80)}
+	calls := ordered(p)
+	if len(p.tools) > 0 && len(calls) > 0 {
+		return reply{calls: calls}
+	}
+	if p.results > 0 {
+		return reply{text: "The tool said: " + firstRunes(p.result, 80)}
 	}
 	if len(p.tools) == 0 && p.image != "" {
 		return reply{text: "Hello from " + p.model + ". I see an image of " + p.image + "."}
@@ -59,28 +76,42 @@ func sayAloud(p prompt) reply {
 	if len(p.tools) == 0 {
 		return reply{text: "Hello from " + p.model + "."}
 	}
-	if c, n, ok := ordered(p); ok {
-		return reply{calls: slices.Repeat([]toolCall{c}, n)}
-	}
 	return reply{calls: []toolCall{{name: p.tools[0], arguments: "{}"}}}
 }
 
-// ordered is the call that the prompt asks for, and how often. The word "call" alone
-// is no order: a tool's name or its arguments must follow.
-func ordered(p prompt) (c toolCall, n int, ok bool) {
+// ordered are the calls that the prompt asks for next: those of the first order
+// whose results are not there yet. The word "call" alone is no order: a tool's name
+// or its arguments must follow.
+func ordered(p prompt) []toolCall {
 	for _, at := range command.FindAllStringSubmatchIndex(p.user, -1) {
 		name, rest := p.user[at[4]:at[5]], p.user[at[1]:]
-		arguments, given := leadingObject(rest)
-		if !given && !slices.Contains(p.tools, name) {
-			continue
+		if _, given := leadingObject(rest); given || slices.Contains(p.tools, name) {
+			return unanswered(p.user[at[0]:], command, p.results)
 		}
-		n = 1
-		if at[2] < at[3] {
-			n = 2
-		}
-		return toolCall{name: name, arguments: arguments}, n, true
 	}
-	return toolCall{}, 0, false
+	return nil
+}
+
+// unanswered are the calls of the orders at the start of s, without those that have
+// their results.
+func unanswered(s string, order *regexp.Regexp, results int) []toolCall {
+	at := order.FindStringSubmatchIndex(s)
+	if at == nil {
+		return nil
+	}
+	n := 1
+	if at[2] < at[3] {
+		n = 2
+	}
+	name, rest := s[at[4]:at[5]], s[at[1]:]
+	arguments, given := leadingObject(rest)
+	if results < n {
+		return slices.Repeat([]toolCall{{name: name, arguments: arguments}}, n)
+	}
+	if given {
+		rest = rest[len(arguments):]
+	}
+	return unanswered(rest, another, results-n)
 }
 
 // leadingObject is the JSON object at the start of s, byte for byte, or {}.

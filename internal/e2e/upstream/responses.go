@@ -104,7 +104,7 @@ func (r *responsesRequest) thinks() bool {
 func (r *responsesRequest) prompt() prompt {
 	p := prompt{model: r.Model, stream: r.Stream, choices: 1, think: r.thinks(), schema: r.Text.Format.Schema}
 	if json.Unmarshal(r.Input, &p.user) != nil {
-		p.user, p.image, p.result = lastTurn(r.Input)
+		p.lastTurn(r.Input)
 	}
 	for _, t := range r.Tools {
 		if t.kind == "function" && !is(r.ToolChoice, "none") {
@@ -114,26 +114,26 @@ func (r *responsesRequest) prompt() prompt {
 	return p
 }
 
-// lastTurn is the last user message of the input items, and the result of a tool if
-// one came after it.
-func lastTurn(input json.RawMessage) (user, image string, result *string) {
+// lastTurn reads the last user message of the input items, and the results of tools
+// that came after it.
+func (p *prompt) lastTurn(input json.RawMessage) {
 	var items []struct {
 		Type, Role string
 		Content    json.RawMessage
 		Output     json.RawMessage
 	}
 	if json.Unmarshal(input, &items) != nil {
-		return "", "", nil
+		return
 	}
 	for _, i := range slices.Backward(items) {
-		if strings.HasSuffix(i.Type, "_call_output") && result == nil {
-			result = new(text(i.Output))
+		if strings.HasSuffix(i.Type, "_call_output") {
+			p.told(text(i.Output))
 		}
 		if i.Role == "user" {
-			return text(i.Content), dataImage(i.Content), result
+			p.user, p.image = text(i.Content), dataImage(i.Content)
+			return
 		}
 	}
-	return "", "", result
 }
 
 // response is the Response object; every member is in every snapshot.

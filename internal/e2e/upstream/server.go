@@ -12,7 +12,8 @@
 // Answers are deterministic. "Hello from MODEL." is the answer to a plain prompt. If
 // function tools are offered, the first is called with {}; "call NAME {json}" in the
 // last user message names the tool and its arguments, "call2 NAME {json}" makes two
-// parallel calls of it. After a tool's result the answer quotes its first 80
+// parallel calls of it, and "then call NAME {json}" behind that is called when the
+// results are there. After a tool's last result the answer quotes its first 80
 // characters.
 //
 // An image in the last user message is told by its media type: "Hello from MODEL. I

@@ -71,6 +71,8 @@ func TestChatReplies(t *testing.T) {
 		{"forbidden", `{"messages":[{"role":"user","content":"call read"}],"tool_choice":"none",` + tool + `}`, "Hello from small. stop"},
 		{"result", `{"messages":[{"role":"user","content":"call read"},{"role":"tool","content":"` + strings.Repeat("é", 90) + `"}],` + tool + `}`,
 			"The tool said: " + strings.Repeat("é", 80) + " stop"},
+		{"the next order", `{"messages":[{"role":"user","content":"call2 write {} then call read"},{"role":"tool","content":"a"},{"role":"tool","content":"b"}],` + tool + `}`, "read({}) tool_calls"},
+		{"after the last order", `{"messages":[{"role":"user","content":"call write {} then call read, then call it a day"},{"role":"tool","content":"a"},{"role":"tool","content":"b"}],` + tool + `}`, "The tool said: b stop"},
 		{"choices", `{"n":2,"messages":[{"role":"user","content":"hi"}]}`, "Hello from small. stop Hello from small. stop"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

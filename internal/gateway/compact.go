@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/limen-gateway/limen/internal/buffer"
+	"github.com/limen-gateway/limen/internal/dialect"
+)
+
+// compaction says how a client asked that a conversation be compacted.
+type compaction uint8
+
+const (
+	notCompacted compaction = iota
+	inBand                  // by the last item of a request
+	byOperation             // by the operation that there is for it
+)
+
+// compactPath is the operation's, below that of Responses.
+const compactPath = "/compact"
+
+// compactionOf is what a request that Inspect accepted asks for.
+func (c *Call) compactionOf(body []byte) compaction {
+	d, ok := c.Dialect.(dialect.Stateful)
+	switch {
+	case !ok:
+		return notCompacted
+	case c.compaction == byOperation:
+		c.Request.Context.Store, c.Request.Context.Background, c.Request.Context.Itemized = false, false, true
+		return byOperation
+	case d.Compacts(body, &c.Request):
+		return inBand
+	}
+	return notCompacted
+}
+
+// compact has the target's model sum up the conversation of a request, and
+// gives out what stands for it. It takes over body.
+func (g *Gateway) compact(c *Call, header http.Header, body *[]byte) error {
+	d := c.stateful()
+	defer buffer.Put(body)
+	summary := buffer.Get(len(*body) + 4<<10)
+	*summary = d.Summarize(*summary, *body)
+	told := c.Request.Told
+	if err := c.Dialect.Inspect(*summary, &c.Request); err != nil {
+		buffer.Put(summary)
+		return err
+	}
+	c.Request.Told = told
+	if c.streams {
+		c.answer.wantStream()
+	}
+	resp, err := g.send(c, header, summary)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return c.readAnswer(resp, func(response []byte) error {
+		id := c.requestID[len(requestIDPrefix):]
+		item, err := d.Compacted(response, id, g.seal)
+		if err != nil {
+			return err
+		}
+		if c.compaction == byOperation {
+			return g.conclude(c, d.Compaction(*body, response, item, id, c.Started.Unix()), false)
+		}
+		response = d.WithOutput(response, item)
+		if err := c.commit(response, false); err != nil {
+			return err
+		}
+		if c.streams {
+			response = c.Dialect.Replay(nil, response, &c.Request)
+		}
+		return g.conclude(c, response, c.streams)
+	})
+}
