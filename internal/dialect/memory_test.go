@@ -30,10 +30,10 @@ func allocated(runs int, run func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / uint64(runs)
 }
 
-// A prompt of 100 KB is said anew in at most six times its size, all that is
+// A prompt of 100 KB is said anew in at most four times its size, all that is
 // dropped again counted, whatever the two dialects are.
 func TestTranslationMemory(t *testing.T) {
-	const times = 6
+	const times = 4
 	const turns = 50
 	said := strings.Repeat("A line of code,\\tsay, \\\"with\\\" escapes.\\n", 25)
 	turn := func(user, assistant string) string {

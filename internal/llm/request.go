@@ -8,6 +8,7 @@ import "slices"
 // Optional numbers and switches are Raw or pointers: zero is a value.
 type Request struct {
 	Words *Words // the client's names for places and members
+	Size  int    // of the request as it came, in bytes
 
 	Items      []Item
 	Tools      []Tool
@@ -39,6 +40,10 @@ type Request struct {
 	Echo  []Member
 	Notes Notes // what the decoder itself could not take over
 }
+
+// Room is memory for the request as another dialect says it: about as much as
+// it took in its own.
+func (r *Request) Room() []byte { return make([]byte, 0, r.Size+r.Size/8+256) }
 
 // Member is one member of an object; Name has no quotes.
 type Member struct {

@@ -37,7 +37,7 @@ const systemTurn = -1
 
 // Decode implements dialect.Inbound.
 func (Dialect) Decode(body []byte, key seal.Key) (*llm.Request, error) {
-	d := decoder{key: key, req: &llm.Request{Words: words, WantsUsage: true}}
+	d := decoder{key: key, req: &llm.Request{Words: words, Size: len(body), WantsUsage: true}}
 	var choice, messages []byte
 	for name, value := range jsonedit.Members(body) {
 		if !given(value) {

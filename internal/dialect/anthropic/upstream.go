@@ -44,7 +44,7 @@ const (
 
 // Encode implements dialect.Outbound.
 func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) {
-	o := &outgoing{req: req, caps: caps, words: req.Words, notes: slices.Clone(req.Notes), betas: slices.Clone(caps.Anthropic.Betas)}
+	o := &outgoing{w: *jsonedit.NewWriter(req.Room()), req: req, caps: caps, words: req.Words, notes: slices.Clone(req.Notes), betas: slices.Clone(caps.Anthropic.Betas)}
 	if err := o.refusals(); err != nil {
 		return nil, err
 	}

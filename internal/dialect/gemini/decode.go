@@ -59,7 +59,7 @@ func (Dialect) Decode(body []byte, key seal.Key) (*llm.Request, error) {
 	if err := jsonedit.Scan(body, noFields, &object); err != nil {
 		return nil, openai.ScanError(err)
 	}
-	d := &requestDecoder{req: &llm.Request{Words: words, WantsUsage: true}, key: key}
+	d := &requestDecoder{req: &llm.Request{Words: words, Size: len(body), WantsUsage: true}, key: key}
 	var contents, system, tools llm.Raw
 	for quoted, value := range jsonedit.Members(body) {
 		name, v := camel(llm.Raw(quoted).Text()), llm.Raw(value)

@@ -31,7 +31,7 @@ func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) 
 	if err := e.readExtras(); err != nil {
 		return nil, err
 	}
-	var w jsonedit.Writer
+	w := jsonedit.NewWriter(req.Room())
 	w.BeginObject()
 	config, err := e.config()
 	if err != nil {
@@ -40,14 +40,14 @@ func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) 
 	if len(config) > len("{}") {
 		w.SetRaw("generationConfig", config)
 	}
-	tools, err := e.tools(&w)
+	tools, err := e.tools(w)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.conversation(&w, tools); err != nil {
+	if err := e.conversation(w, tools); err != nil {
 		return nil, err
 	}
-	e.meta(&w)
+	e.meta(w)
 	for _, m := range e.extra.members {
 		w.SetRaw(m.Name, m.Value)
 	}

@@ -48,7 +48,7 @@ type lateMembers struct {
 
 // Decode implements dialect.Inbound.
 func (Dialect) Decode(body []byte, key seal.Key) (*llm.Request, error) {
-	d := &requestDecoder{req: &llm.Request{Words: words}, key: key, kinds: map[string]llm.CallKind{}, oldCalls: map[string][]llm.Raw{}}
+	d := &requestDecoder{req: &llm.Request{Words: words, Size: len(body)}, key: key, kinds: map[string]llm.CallKind{}, oldCalls: map[string][]llm.Raw{}}
 	// Whoever speaks this dialect gets reasoning_details, and gives them back.
 	d.req.Reasoning.Sealed = true
 	for quoted, value := range jsonedit.Members(body) {

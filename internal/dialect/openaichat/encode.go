@@ -39,7 +39,7 @@ type requestEncoder struct {
 
 // Encode implements dialect.Outbound.
 func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) {
-	e := &requestEncoder{req: req, caps: caps, chat: &caps.Chat, own: isOwn(req), notes: slices.Clone(req.Notes), written: map[string]bool{}}
+	e := &requestEncoder{req: req, caps: caps, chat: &caps.Chat, own: isOwn(req), notes: slices.Clone(req.Notes), written: map[string]bool{}, w: *jsonedit.NewWriter(req.Room())}
 	if e.chat.CallID != "" {
 		e.callID, _ = regexp.Compile(e.chat.CallID)
 	}

@@ -56,7 +56,7 @@ func (Dialect) Decode(body []byte, key seal.Key) (*llm.Request, error) {
 	if jsonedit.KindOf(body) != jsonedit.KindObject {
 		return nil, openai.WrongType("body", "an object", body)
 	}
-	d := &requestDecoder{req: &llm.Request{Words: words}, key: key}
+	d := &requestDecoder{req: &llm.Request{Words: words, Size: len(body)}, key: key}
 	var input, tools, choice llm.Raw
 	for name, value := range jsonedit.Members(body) {
 		if jsonedit.KindOf(value) == jsonedit.KindNull {

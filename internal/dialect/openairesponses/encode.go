@@ -33,7 +33,7 @@ type requestEncoder struct {
 
 // Encode implements dialect.Outbound.
 func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) {
-	e := &requestEncoder{req: req, caps: caps, w: jsonedit.NewWriter(nil)}
+	e := &requestEncoder{req: req, caps: caps, w: jsonedit.NewWriter(req.Room())}
 	e.notes.Add(req.Notes)
 	if err := e.possible(); err != nil {
 		return nil, err
