@@ -19,7 +19,8 @@ type Key struct {
 	Status     string    `json:"status"` // active, revoked, expired
 	Models     []string  `json:"models"`
 	Operations []string  `json:"operations"`
-	Strict     bool      `json:"strict"` // calls that an upstream cannot take as they are written are refused
+	Strict     bool      `json:"strict"`   // calls that an upstream cannot take as they are written are refused
+	NoStore    bool      `json:"no_store"` // nothing of its calls is kept but their records
 	Created    time.Time `json:"created"`
 	Expires    time.Time `json:"expires,omitzero"`
 	Revoked    time.Time `json:"revoked,omitzero"`
@@ -31,7 +32,7 @@ func newKey(k *keys.Key, text string) Key {
 	now := time.Now()
 	out := Key{
 		ID: k.ID, Key: text, Name: k.Name, Owner: k.Owner, Prefix: k.Prefix, Status: "active",
-		Models: append([]string{}, k.Models...), Operations: append([]string{}, k.Operations...), Strict: k.Strict,
+		Models: append([]string{}, k.Models...), Operations: append([]string{}, k.Operations...), Strict: k.Strict, NoStore: k.NoStore,
 		Created: fromMs(k.Created), Expires: fromMs(k.Expires), Revoked: fromMs(k.Revoked), LastUsed: fromMs(k.LastUsed),
 	}
 	if k.OldUntil > now.UnixMilli() {

@@ -70,6 +70,7 @@ func (e *env) keysCreate() *cobra.Command {
 	flags.StringSliceVar(&in.Models, "models", nil, "models it sees, as IDs or patterns with * (default: all)")
 	flags.StringSliceVar(&in.Operations, "allow", nil, "operations it may use: "+strings.Join(keys.Operations, ", ")+" (default: all)")
 	flags.BoolVar(&in.Strict, "strict", false, "refuse calls that an upstream cannot take as they are written, instead of noting what is changed")
+	flags.BoolVar(&in.NoStore, "no-store", false, "keep no responses and conversations for this key, whatever its clients ask for")
 	flags.StringVar(&expires, "expires", "", "when it ends: 90d, 12h, or a date such as 2027-01-31")
 	return c
 }
@@ -147,6 +148,9 @@ func printKey(w io.Writer, k admin.Key) {
 		k.ID, k.Name, orDash(k.Owner), k.Status, orAll(k.Models), orAll(k.Operations), orNever(k.Created), orNever(k.LastUsed), orNever(k.Expires))
 	if k.Strict {
 		fmt.Fprintln(w, "Strict\tyes")
+	}
+	if k.NoStore {
+		fmt.Fprintln(w, "Stores\tnothing")
 	}
 	if !k.OldUntil.IsZero() {
 		fmt.Fprintf(w, "Old key works until\t%s\n", k.OldUntil.Format(time.RFC3339))

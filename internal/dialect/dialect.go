@@ -49,6 +49,7 @@ type Context struct {
 	Previous     string // the ID of the response that it goes on from
 	Conversation string // the ID of the conversation that it belongs to
 	Store        bool   // others may go on from it
+	StoreSaid    bool   // the client said so itself
 	Background   bool   // the client reads the answer later
 	Itemized     bool   // the input is wanted as items in their kept form
 	Input        []byte // a string, an array of items or nothing

@@ -290,9 +290,7 @@ func (c *Call) tail(r *run, after int64) error {
 
 // resume serves the stream of a response from where a client has it: as it goes
 // on, or as it was.
-func (g *Gateway) resume(x *exchange, d Door, id string) {
-	c := g.begin(x, d)
-	defer c.end()
+func (g *Gateway) resume(x *exchange, c *Call, id string) {
 	after := int64(-1)
 	if text := x.r.URL.Query().Get("starting_after"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)

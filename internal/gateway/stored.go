@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/limen-gateway/limen/internal/buffer"
+	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/state"
@@ -56,6 +57,9 @@ func (g *Gateway) conversationObjects() []object {
 	s := g.state
 	return []object{
 		{http.MethodPost, "", func(ctx context.Context, x *exchange, _ []string, body []byte) ([]byte, error) {
+			if x.key.NoStore {
+				return nil, llm.Errorf(llm.Forbidden, "Nothing is kept for this key: send the whole history in 'input' of each request.")
+			}
 			return s.CreateConversation(ctx, x.key.ID, x.unique(), body)
 		}},
 		{http.MethodGet, "*", func(ctx context.Context, x *exchange, ids []string, _ []byte) ([]byte, error) {
@@ -98,13 +102,8 @@ func (g *Gateway) stored(collection string, objects []object, d Door) func(*exch
 			if !ok {
 				continue
 			}
-			switch {
-			case o.method != x.r.Method:
-			case collection == responsesPath && o.path == "*" && x.r.URL.Query().Get("stream") == "true" && o.method == http.MethodGet:
-				g.resume(x, d, ids[0])
-				return
-			default:
-				g.serveObject(x, d, o, ids)
+			if o.method == x.r.Method {
+				g.serveObject(x, d, collection, o, ids)
 				return
 			}
 			methods = append(methods, o.method)
@@ -139,10 +138,21 @@ func match(pattern string, parts []string) (ids []string, ok bool) {
 
 // serveObject does one operation. It is no call of a model, and is not
 // recorded as one.
-func (g *Gateway) serveObject(x *exchange, d Door, o object, ids []string) {
+func (g *Gateway) serveObject(x *exchange, d Door, collection string, o object, ids []string) {
 	c := g.begin(x, d)
 	defer c.end()
-	answer, err := c.object(x, o, ids)
+	lent, err := c.readBody(x.r)
+	if err != nil {
+		g.refuseObject(x, c, err)
+		return
+	}
+	body := bytes.Clone(*lent) // what is kept of it outlives the buffer
+	buffer.Put(lent)
+	if collection == responsesPath && o.method == http.MethodGet && o.path == "*" && wantsEvents(x.r, body) {
+		g.resume(x, c, ids[0])
+		return
+	}
+	answer, err := o.do(c.ctx, x, ids, body)
 	if err != nil {
 		g.refuseObject(x, c, err)
 		return
@@ -150,20 +160,17 @@ func (g *Gateway) serveObject(x *exchange, d Door, o object, ids []string) {
 	c.answer.writeJSON(http.StatusOK, answer)
 }
 
+// wantsEvents reports whether a response is asked for as a stream. OpenAI's SDK
+// for Go says so in a body, though the request is a GET.
+func wantsEvents(r *http.Request, body []byte) bool {
+	return r.URL.Query().Get("stream") == "true" || string(dialect.Member(body, "stream")) == "true"
+}
+
 // refuseObject tells of a failure of an operation that is no call of a model.
 func (g *Gateway) refuseObject(x *exchange, c *Call, err error) {
 	e := llm.AsError(err)
 	c.answer.refuse(e)
 	g.logRefusal(x, e)
-}
-
-func (c *Call) object(x *exchange, o object, ids []string) ([]byte, error) {
-	body, err := c.readBody(x.r)
-	if err != nil {
-		return nil, err
-	}
-	defer buffer.Put(body)
-	return o.do(c.ctx, x, ids, bytes.Clone(*body)) // what it keeps outlives the buffer
 }
 
 // unique is the exchange's own part of its request ID.

@@ -13,6 +13,12 @@ func (g *Gateway) recall(c *Call, body *[]byte) (*[]byte, error) {
 	if context == nil {
 		return body, nil
 	}
+	if c.Key.NoStore {
+		if err := c.keepNothing(context); err != nil {
+			buffer.Put(body)
+			return nil, err
+		}
+	}
 	turn, err := g.state.Open(c.ctx, c.Key.ID, c.requestID[len(requestIDPrefix):], context, c.session)
 	if err != nil {
 		buffer.Put(body)
@@ -35,6 +41,22 @@ func (g *Gateway) recall(c *Call, body *[]byte) (*[]byte, error) {
 	}
 	c.Request.Told = turn.Told()
 	return whole, nil
+}
+
+// keepNothing makes a request one of which nothing is kept, here or upstream,
+// as its key has it.
+func (c *Call) keepNothing(context *dialect.Context) error {
+	switch {
+	case context.Background:
+		return llm.InvalidParam("unsupported_parameter", "background", "Nothing is kept for this key, so there would be nothing to read later: leave 'background' out.")
+	case context.Conversation != "":
+		return llm.InvalidParam("unsupported_parameter", "conversation", "Nothing is kept for this key: leave 'conversation' out and send the whole history in 'input'.")
+	case context.Store && context.StoreSaid:
+		c.notes.Drop("store")
+	}
+	context.Itemized = context.Itemized || context.Store // said anew, so that the upstream keeps nothing either
+	context.Store = false
+	return nil
 }
 
 // stateful is the dialect of a call that has a turn.

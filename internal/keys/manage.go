@@ -21,6 +21,7 @@ type New struct {
 	Models     []string  `json:"models,omitempty"`     // patterns of visible models; none is all
 	Operations []string  `json:"operations,omitempty"` // of Operations; none is all
 	Strict     bool      `json:"strict,omitempty"`     // calls that an upstream cannot take as they are written are refused
+	NoStore    bool      `json:"no_store,omitempty"`   // nothing of its calls is kept but their records
 	Expires    time.Time `json:"expires,omitzero"`
 }
 
@@ -65,7 +66,7 @@ func (r *Keyring) Create(ctx context.Context, n New) (string, *Key, error) {
 	text, token := newToken(n.Prefix, "")
 	row := store.Key{
 		ID: token.ID, Name: n.Name, Owner: n.Owner, Prefix: n.Prefix, Hash: hex.EncodeToString(token.Hash[:]),
-		Models: n.Models, Operations: n.Operations, Strict: n.Strict, Created: time.Now().UnixMilli(),
+		Models: n.Models, Operations: n.Operations, Strict: n.Strict, NoStore: n.NoStore, Created: time.Now().UnixMilli(),
 	}
 	if !n.Expires.IsZero() {
 		row.Expires = n.Expires.UnixMilli()

@@ -196,3 +196,9 @@ func (s *Store) Unlock(ctx context.Context, owner, conversation, holder string) 
 		owner, storable(conversation), holder)
 	return err
 }
+
+// UnlockStale ends the locks that would run out before a time.
+func (s *Store) UnlockStale(ctx context.Context, until time.Time) error {
+	_, err := affected(ctx, s.write, "UPDATE conversations SET lock_holder = '', lock_until_ms = 0 WHERE lock_until_ms > 0 AND lock_until_ms < $1", until.UnixMilli())
+	return err
+}

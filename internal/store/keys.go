@@ -22,6 +22,7 @@ type Key struct {
 	Models     []string // patterns of visible models; none is all
 	Operations []string // allowed operations; none is all
 	Strict     bool     // calls that cannot be said as they are written are refused
+	NoStore    bool     // no response of it is kept
 
 	Created  int64 // Unix ms
 	Expires  int64 // Unix ms; 0 is never
@@ -29,7 +30,7 @@ type Key struct {
 	LastUsed int64 // Unix ms; 0 is never
 }
 
-const keyColumns = "id, name, owner, prefix, hash, old_hash, old_until_ms, models, operations, strict, created_ms, expires_ms, revoked_ms, last_used_ms"
+const keyColumns = "id, name, owner, prefix, hash, old_hash, old_until_ms, models, operations, strict, no_store, created_ms, expires_ms, revoked_ms, last_used_ms"
 
 // Keys returns all keys, oldest first, and the revision that they stand at.
 func (s *Store) Keys(ctx context.Context) ([]Key, int64, error) {
@@ -68,8 +69,8 @@ func (s *Store) KeysRevision(ctx context.Context) (int64, error) {
 // CreateKey stores a new key.
 func (s *Store) CreateKey(ctx context.Context, k Key) error {
 	return s.changeKeys(ctx, func(tx *sql.Tx) (sql.Result, error) {
-		return tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+") VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)",
-			k.ID, k.Name, k.Owner, k.Prefix, k.Hash, k.OldHash, k.OldUntil, encodeList(k.Models), encodeList(k.Operations), k.Strict,
+		return tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+") VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15)",
+			k.ID, k.Name, k.Owner, k.Prefix, k.Hash, k.OldHash, k.OldUntil, encodeList(k.Models), encodeList(k.Operations), k.Strict, k.NoStore,
 			k.Created, k.Expires, k.Revoked, k.LastUsed)
 	})
 }
@@ -114,7 +115,7 @@ func scanKey(rows *sql.Rows) (Key, error) {
 		k                  Key
 		models, operations string
 	)
-	err := rows.Scan(&k.ID, &k.Name, &k.Owner, &k.Prefix, &k.Hash, &k.OldHash, &k.OldUntil, &models, &operations, &k.Strict,
+	err := rows.Scan(&k.ID, &k.Name, &k.Owner, &k.Prefix, &k.Hash, &k.OldHash, &k.OldUntil, &models, &operations, &k.Strict, &k.NoStore,
 		&k.Created, &k.Expires, &k.Revoked, &k.LastUsed)
 	if err == nil {
 		err = errors.Join(json.Unmarshal([]byte(models), &k.Models), json.Unmarshal([]byte(operations), &k.Operations))

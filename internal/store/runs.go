@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// runnerGone is how long nothing is heard of a runner that is gone.
-const runnerGone = time.Minute
+// RunnerGone is how long nothing is heard of a runner that is gone.
+const RunnerGone = time.Minute
 
 // runsAtOnce bounds how many stale runs are in memory.
 const runsAtOnce = 50
@@ -28,7 +28,7 @@ func (s *Store) TouchRun(ctx context.Context, owner, id, runner string, now time
 // those first that have not for longest, 50 at most.
 func (s *Store) StaleRuns(ctx context.Context, now time.Time) ([]Response, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+responseColumns+" FROM responses WHERE runner <> '' AND touched_ms < $1 AND "+running+" ORDER BY touched_ms LIMIT $2",
-		now.Add(-runnerGone).UnixMilli(), runsAtOnce)
+		now.Add(-RunnerGone).UnixMilli(), runsAtOnce)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
@@ -58,7 +58,7 @@ func (s *Store) MarkStale(ctx context.Context, now time.Time, body func(Response
 			// The runner may have come back meanwhile.
 			n, err := affected(ctx, s.write, `UPDATE responses SET status = 'failed', runner = '', bytes = bytes - LENGTH(body) + CAST($1 AS BIGINT), body = $2
 				WHERE owner = $3 AND id = $4 AND touched_ms < $5 AND `+running,
-				len(text), blob(text), r.Owner, r.ID, now.Add(-runnerGone).UnixMilli())
+				len(text), blob(text), r.Owner, r.ID, now.Add(-RunnerGone).UnixMilli())
 			if err != nil {
 				return marked, err
 			}

@@ -17,6 +17,7 @@ func readContext(o *jsonedit.Object) (*dialect.Context, error) {
 	c := &dialect.Context{Store: true, Input: o.Value(fieldInput)}
 	var err error
 	if store := llm.Raw(o.Value(fieldStore)); store.Given() {
+		c.StoreSaid = true
 		if c.Store, err = openai.Flag("store", store); err != nil {
 			return nil, err
 		}

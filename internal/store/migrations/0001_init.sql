@@ -17,6 +17,7 @@ CREATE TABLE keys (
     models         TEXT NOT NULL,    -- JSON array of patterns; [] is all
     operations     TEXT NOT NULL,    -- JSON array of names; [] is all
     strict         BOOLEAN NOT NULL, -- calls that cannot be said as written are refused
+    no_store       BOOLEAN NOT NULL, -- no response of it is kept
     created_ms     BIGINT NOT NULL,
     expires_ms     BIGINT NOT NULL,  -- 0 is never
     revoked_ms     BIGINT NOT NULL,  -- 0 is not revoked
