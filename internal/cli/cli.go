@@ -82,8 +82,9 @@ func (e *env) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "limen",
 		Short: "An OpenAI-compatible gateway: one base URL, one key, every model",
-		Long: `Limen is an OpenAI-compatible gateway. Clients are given a base URL ending in /v1,
-a key, and a model ID from the list; Limen reaches every model behind it.
+		Long: `Limen is an OpenAI-compatible gateway. Clients are given a base URL ending in /v1
+(those of Anthropic's API, the same without /v1), a key, and a model ID from the list.
+Limen reaches the model behind it, whatever dialect its upstream speaks.
 
 Without a command it serves. Without any configuration it uses the vendors whose
 keys are in the environment and the model servers that run on this machine.`,

@@ -384,31 +384,36 @@ type chunkHead struct{ id, created, model []byte }
 
 // append appends a chunk with one choice.
 func (h *chunkHead) append(dst, index, delta, finish []byte) []byte {
-	return h.chunk(dst, `[{"index":`, openai.OrElse(index, "0"), `,"delta":`, delta, `,"logprobs":null,"finish_reason":`, openai.OrElse(finish, "null"), `}]`)
+	w := h.begin()
+	w.Array("choices")
+	w.BeginObject()
+	w.SetRaw("index", openai.OrElse(index, "0"))
+	w.SetRaw("delta", delta)
+	w.SetRaw("logprobs", openai.Null)
+	w.SetRaw("finish_reason", openai.OrElse(finish, "null"))
+	w.EndObject()
+	w.EndArray()
+	w.EndObject()
+	return sse.Append(dst, nil, w.Bytes())
 }
 
 // appendUsage appends the chunk that has usage and no choices.
 func (h *chunkHead) appendUsage(dst, usage []byte) []byte {
-	return h.chunk(dst, `[],"usage":`, usage, "")
+	w := h.begin()
+	w.Array("choices")
+	w.EndArray()
+	w.SetRaw("usage", usage)
+	w.EndObject()
+	return sse.Append(dst, nil, w.Bytes())
 }
 
-// chunk appends a chunk whose choices, and what follows them, are texts and
-// raw values in turn.
-func (h *chunkHead) chunk(dst []byte, first string, rest ...any) []byte {
-	data := append([]byte(`{"id":`), openai.OrElse(h.id, `"chatcmpl-0"`)...)
-	data = append(data, `,"object":"chat.completion.chunk","created":`...)
-	data = append(data, openai.OrElse(h.created, "0")...)
-	data = append(data, `,"model":`...)
-	data = append(data, openai.OrElse(h.model, `""`)...)
-	data = append(data, `,"choices":`...)
-	data = append(data, first...)
-	for _, part := range rest {
-		switch part := part.(type) {
-		case []byte:
-			data = append(data, part...)
-		case string:
-			data = append(data, part...)
-		}
-	}
-	return sse.Append(dst, nil, append(data, '}'))
+// begin begins a chunk.
+func (h *chunkHead) begin() *jsonedit.Writer {
+	w := jsonedit.NewWriter(nil)
+	w.BeginObject()
+	w.SetRaw("id", openai.OrElse(h.id, `"chatcmpl-0"`))
+	w.SetText("object", "chat.completion.chunk")
+	w.SetRaw("created", openai.OrElse(h.created, "0"))
+	w.SetRaw("model", openai.OrElse(h.model, `""`))
+	return w
 }

@@ -21,18 +21,18 @@ func (d Dialect) Replay(dst, body []byte, req *dialect.Request) []byte {
 	begun := openai.Edited(body, &object,
 		jsonedit.Set(responseStatus, []byte(`"in_progress"`)), jsonedit.Set(responseOutput, []byte("[]")),
 		jsonedit.Set(responseUsage, openai.Null), jsonedit.Set(responseCompletedAt, openai.Null))
-	r.event("response.created", "response", begun)
-	r.event("response.in_progress", "response", begun)
+	r.event("response.created", toldMember{"response", begun})
+	r.event("response.in_progress", toldMember{"response", begun})
 	index := 0
 	for item := range jsonedit.Elements(object.Value(responseOutput)) {
-		r.item(item, strconv.Itoa(index))
+		r.item(item, strconv.AppendInt(nil, int64(index), 10))
 		index++
 	}
 	terminal := "response.completed"
 	if status, _ := jsonedit.Unquote(object.Value(responseStatus)); status == "incomplete" {
 		terminal = "response.incomplete"
 	}
-	r.event(terminal, "response", body)
+	r.event(terminal, toldMember{"response", body})
 	return dialect.Refollow(dst, r.dst, d.Follow(req))
 }
 
@@ -42,24 +42,24 @@ type replay struct {
 	sequence int64
 }
 
-// event appends an event with members given as name, raw value, …
-func (r *replay) event(kind string, members ...any) {
-	data := append([]byte(`{"type":"`), kind...)
-	data = append(data, `","sequence_number":`...)
-	data = strconv.AppendInt(data, r.sequence, 10)
+// toldMember is a member of an event; value is JSON.
+type toldMember struct {
+	name  string
+	value []byte
+}
+
+// event appends an event.
+func (r *replay) event(kind string, members ...toldMember) {
+	w := jsonedit.NewWriter(nil)
+	w.BeginObject()
+	w.SetText("type", kind)
+	w.SetInt("sequence_number", r.sequence)
 	r.sequence++
-	for i := 0; i < len(members); i += 2 {
-		data = append(data, `,"`...)
-		data = append(data, members[i].(string)...)
-		data = append(data, `":`...)
-		switch v := members[i+1].(type) {
-		case []byte:
-			data = append(data, v...)
-		case string:
-			data = append(data, v...)
-		}
+	for _, m := range members {
+		w.SetRaw(m.name, m.value)
 	}
-	r.dst = sse.Append(r.dst, []byte(kind), append(data, '}'))
+	w.EndObject()
+	r.dst = sse.Append(r.dst, []byte(kind), w.Bytes())
 }
 
 var itemFields = jsonedit.NewFields("type", "id", "status", "content", "arguments", "summary", "input", "name")
@@ -75,7 +75,7 @@ const (
 	itemName
 )
 
-func (r *replay) item(item []byte, index string) {
+func (r *replay) item(item, index []byte) {
 	var o jsonedit.Object
 	if err := jsonedit.Scan(item, itemFields, &o); err != nil {
 		return
@@ -92,7 +92,7 @@ func (r *replay) item(item []byte, index string) {
 		r.parts(o.Value(itemContent), id, index)
 	case "function_call":
 		r.added(item, &o, index, append(open, jsonedit.Set(itemArguments, []byte(`""`))))
-		r.whole("response.function_call_arguments", "arguments", o.Value(itemArguments), id, index, "name", openai.OrElse(o.Value(itemName), `""`))
+		r.whole("response.function_call_arguments", "arguments", o.Value(itemArguments), id, index, toldMember{"name", openai.OrElse(o.Value(itemName), `""`)})
 	case "custom_tool_call":
 		r.added(item, &o, index, append(open, jsonedit.Set(itemInput, []byte(`""`))))
 		r.whole("response.custom_tool_call_input", "input", o.Value(itemInput), id, index)
@@ -102,17 +102,18 @@ func (r *replay) item(item []byte, index string) {
 	default:
 		r.added(item, &o, index, nil)
 	}
-	r.event("response.output_item.done", "output_index", index, "item", item)
+	r.event("response.output_item.done", toldMember{"output_index", index}, toldMember{"item", item})
 }
 
-func (r *replay) added(item []byte, o *jsonedit.Object, index string, changes []jsonedit.Change) {
-	r.event("response.output_item.added", "output_index", index, "item", openai.Edited(item, o, changes...))
+func (r *replay) added(item []byte, o *jsonedit.Object, index []byte, changes []jsonedit.Change) {
+	r.event("response.output_item.added", toldMember{"output_index", index}, toldMember{"item", openai.Edited(item, o, changes...)})
 }
 
 // whole sends a value as one delta and as done.
-func (r *replay) whole(name, member string, value, id []byte, index string, more ...any) {
-	r.event(name+".delta", "item_id", id, "output_index", index, "delta", openai.OrElse(value, `""`))
-	r.event(name+".done", append([]any{"item_id", id, "output_index", index, member, openai.OrElse(value, `""`)}, more...)...)
+func (r *replay) whole(name, member string, value, id, index []byte, more ...toldMember) {
+	value = openai.OrElse(value, `""`)
+	r.event(name+".delta", toldMember{"item_id", id}, toldMember{"output_index", index}, toldMember{"delta", value})
+	r.event(name+".done", append([]toldMember{{"item_id", id}, {"output_index", index}, {member, value}}, more...)...)
 }
 
 var partFields = jsonedit.NewFields("type", "text", "refusal", "logprobs", "annotations")
@@ -125,17 +126,17 @@ const (
 	partAnnotations
 )
 
-func (r *replay) parts(content, id []byte, index string) {
+func (r *replay) parts(content, id, index []byte) {
 	n := 0
 	for part := range jsonedit.Elements(content) {
-		at := strconv.Itoa(n)
+		at := strconv.AppendInt(nil, int64(n), 10)
 		n++
 		var o jsonedit.Object
 		if err := jsonedit.Scan(part, partFields, &o); err != nil {
 			continue
 		}
-		where := []any{"item_id", id, "output_index", index, "content_index", at}
-		with := func(more ...any) []any { return append(where[:len(where):len(where)], more...) }
+		where := []toldMember{{"item_id", id}, {"output_index", index}, {"content_index", at}}
+		with := func(more ...toldMember) []toldMember { return append(where[:len(where):len(where)], more...) }
 		kind, _ := jsonedit.Unquote(o.Value(partType))
 		switch kind {
 		case "output_text":
@@ -144,34 +145,34 @@ func (r *replay) parts(content, id []byte, index string) {
 				empty = openai.Edited(part, &o, jsonedit.Set(partText, []byte(`""`)), jsonedit.Set(partAnnotations, []byte("[]")))
 			}
 			logprobs := openai.OrElse(o.Value(partLogprobs), "[]")
-			r.event("response.content_part.added", with("part", empty)...)
-			r.event("response.output_text.delta", with("delta", openai.OrElse(o.Value(partText), `""`), "logprobs", logprobs)...)
-			r.event("response.output_text.done", with("text", openai.OrElse(o.Value(partText), `""`), "logprobs", logprobs)...)
+			r.event("response.content_part.added", with(toldMember{"part", empty})...)
+			r.event("response.output_text.delta", with(toldMember{"delta", openai.OrElse(o.Value(partText), `""`)}, toldMember{"logprobs", logprobs})...)
+			r.event("response.output_text.done", with(toldMember{"text", openai.OrElse(o.Value(partText), `""`)}, toldMember{"logprobs", logprobs})...)
 		case "refusal":
-			r.event("response.content_part.added", with("part", openai.Edited(part, &o, jsonedit.Set(partRefusal, []byte(`""`))))...)
-			r.event("response.refusal.delta", with("delta", openai.OrElse(o.Value(partRefusal), `""`))...)
-			r.event("response.refusal.done", with("refusal", openai.OrElse(o.Value(partRefusal), `""`))...)
+			r.event("response.content_part.added", with(toldMember{"part", openai.Edited(part, &o, jsonedit.Set(partRefusal, []byte(`""`)))})...)
+			r.event("response.refusal.delta", with(toldMember{"delta", openai.OrElse(o.Value(partRefusal), `""`)})...)
+			r.event("response.refusal.done", with(toldMember{"refusal", openai.OrElse(o.Value(partRefusal), `""`)})...)
 		default:
-			r.event("response.content_part.added", with("part", part)...)
+			r.event("response.content_part.added", with(toldMember{"part", part})...)
 		}
-		r.event("response.content_part.done", with("part", part)...)
+		r.event("response.content_part.done", with(toldMember{"part", part})...)
 	}
 }
 
-func (r *replay) summary(parts, id []byte, index string) {
+func (r *replay) summary(parts, id, index []byte) {
 	n := 0
 	for part := range jsonedit.Elements(parts) {
-		at := strconv.Itoa(n)
+		at := strconv.AppendInt(nil, int64(n), 10)
 		n++
 		text, ok := jsonedit.Get(part, "text")
 		if !ok {
 			continue
 		}
-		where := []any{"item_id", id, "output_index", index, "summary_index", at}
-		with := func(more ...any) []any { return append(where[:len(where):len(where)], more...) }
-		r.event("response.reasoning_summary_part.added", with("part", `{"type":"summary_text","text":""}`)...)
-		r.event("response.reasoning_summary_text.delta", with("delta", text)...)
-		r.event("response.reasoning_summary_text.done", with("text", text)...)
-		r.event("response.reasoning_summary_part.done", with("part", part)...)
+		where := []toldMember{{"item_id", id}, {"output_index", index}, {"summary_index", at}}
+		with := func(more ...toldMember) []toldMember { return append(where[:len(where):len(where)], more...) }
+		r.event("response.reasoning_summary_part.added", with(toldMember{"part", []byte(`{"type":"summary_text","text":""}`)})...)
+		r.event("response.reasoning_summary_text.delta", with(toldMember{"delta", text})...)
+		r.event("response.reasoning_summary_text.done", with(toldMember{"text", text})...)
+		r.event("response.reasoning_summary_part.done", with(toldMember{"part", part})...)
 	}
 }
