@@ -13,7 +13,7 @@ type Conversation struct {
 	Created  time.Time
 	Expires  time.Time // zero is never; a turn moves it on to when its response expires
 	Length   int64     // number of the last item, also when it was deleted; the store counts it
-	Metadata string    // JSON
+	Metadata string    // sealed
 }
 
 // CreateConversation stores a conversation with its first items, and sets its
@@ -57,7 +57,7 @@ func (s *Store) Conversation(ctx context.Context, owner, id string) (*Conversati
 	return &c, nil
 }
 
-// SetConversationMetadata gives a conversation other metadata, JSON. It returns
+// SetConversationMetadata gives a conversation other metadata. It returns
 // ErrNotFound when there is no such conversation.
 func (s *Store) SetConversationMetadata(ctx context.Context, owner, id, metadata string) error {
 	n, err := affected(ctx, s.write, "UPDATE conversations SET metadata = $1 WHERE owner = $2 AND id = $3", metadata, owner, storable(id))

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -133,5 +134,26 @@ func TestConversationLock(t *testing.T) {
 		mustDo(t, s.Lock(ctx, owner, "c", "two", time.Now().Add(-time.Millisecond)))
 		mustDo(t, s.Lock(ctx, owner, "c", "one", hour)) // the other's has run out
 		mustDo(t, s.Unlock(ctx, owner, "none", "one"))
+	})
+}
+
+// Locks that would run out before a time end; others, and what nobody holds,
+// stay as they are.
+func TestUnlockStale(t *testing.T) {
+	onEach(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		now := time.Now()
+		for id, until := range map[string]time.Duration{"old": time.Minute, "new": time.Hour, "free": 0} {
+			mustDo(t, s.CreateConversation(t.Context(), &Conversation{Owner: owner, ID: id, Created: now, Metadata: "{}"}, nil))
+			if until > 0 {
+				mustDo(t, s.Lock(t.Context(), owner, id, "gone", now.Add(until)))
+			}
+		}
+		mustDo(t, s.UnlockStale(t.Context(), now.Add(2*time.Minute)))
+		for id, want := range map[string]error{"old": nil, "new": ErrConflict, "free": nil} {
+			if err := s.Lock(t.Context(), owner, id, "next", now.Add(time.Minute)); !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", id, err, want)
+			}
+		}
 	})
 }

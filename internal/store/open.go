@@ -32,6 +32,7 @@ var ErrConflict = errors.New("store: conflict")
 type Store struct {
 	read, write *sql.DB
 	postgres    bool
+	group       *group // of SQLite
 }
 
 // FileName is the SQLite database within the data directory.
@@ -95,7 +96,7 @@ func openSQLite(path string) (*Store, error) {
 	}
 	read.SetMaxOpenConns(max(2, runtime.NumCPU()))
 	read.SetMaxIdleConns(2)
-	return &Store{read: read, write: write}, nil
+	return &Store{read: read, write: write, group: newGroup()}, nil
 }
 
 // checkFile creates a new database file that only its owner can read, and

@@ -135,8 +135,9 @@ func (s *Store) DeleteResponse(ctx context.Context, owner, id string) error {
 // and ErrNotFound when the base, the conversation, or the row of a run (a
 // response with a Runner) was deleted. Then nothing is stored.
 func (s *Store) CommitTurn(ctx context.Context, turn *Turn) error {
-	r := turn.Response
-	err := s.inTx(ctx, func(tx *sql.Tx) error {
+	var r Response
+	err := s.together(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		r = turn.Response
 		run, err := endRun(ctx, tx, &r)
 		if err != nil {
 			return err

@@ -69,10 +69,11 @@ CREATE TABLE conversations (
     created_ms    BIGINT NOT NULL,
     expires_ms    BIGINT NOT NULL, -- 0 is never
     touched_ms    BIGINT NOT NULL, -- when what stands in it last was made
-    metadata      TEXT NOT NULL,   -- JSON
+    metadata      TEXT NOT NULL,   -- sealed
     lock_holder   TEXT NOT NULL,   -- '' is not locked
     lock_until_ms BIGINT NOT NULL,
     PRIMARY KEY (owner, id)        -- one conversation
 );
 CREATE INDEX conversations_by_expiry ON conversations (expires_ms); -- the sweep: what is over
 CREATE INDEX conversations_by_age ON conversations (touched_ms);    -- the sweep: the oldest
+CREATE INDEX conversations_by_lock ON conversations (lock_until_ms) WHERE lock_until_ms > 0; -- a start: those that a process before held
