@@ -84,6 +84,9 @@ type Stateful interface {
 	// or, when stream is set, the last frames of a stream. nil when there is
 	// none.
 	Final(told []byte, stream bool) []byte
+	// Unkept is what is told in place of the last frames of a stream whose
+	// response could not be kept.
+	Unkept(told []byte, e *llm.Error) []byte
 }
 
 // Upstream is what a request body is made fit for.

@@ -47,6 +47,7 @@ type Call struct {
 	streams    bool             // the client wants a stream, whatever the upstream is asked for
 	compaction compaction       // its conversation is compacted instead of answered
 	launched   bool             // it goes on in the background, as a call of its own
+	unkept     []byte           // the end of a stream whose turn could not be kept
 	session    *state.Session   // of the socket that it came by; nil elsewhere
 	turn       *state.Turn      // of a call that goes on from others, or that others may go on from
 }

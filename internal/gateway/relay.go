@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -130,6 +131,7 @@ func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
 		if c.answer.isCommitted() && last > 0 {
 			c.answer.write(out[:last])
 		}
+		c.unkept = bytes.Clone(out[last:])
 		return err
 	}
 	c.Usage = follower.Usage(c.BytesIn)

@@ -120,6 +120,10 @@ func (g *Gateway) fail(c *Call, err error) {
 	if c.answer.refuse(c.Err) || c.Err.Kind == llm.Canceled {
 		return
 	}
+	if c.unkept != nil {
+		c.answer.write(c.stateful().Unkept(c.unkept, c.Err))
+		return
+	}
 	follower := c.follower
 	if follower == nil { // only heartbeats went out so far
 		follower = c.follow()

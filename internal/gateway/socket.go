@@ -47,8 +47,9 @@ type socket struct {
 
 	mu      sync.Mutex
 	waiting []message
-	busy    bool // a goroutine serves what waits
-	closing bool // nothing new is served
+	size    int64 // of what waits, in bytes
+	busy    bool  // a goroutine serves what waits
+	closing bool  // nothing new is served
 	serving sync.WaitGroup
 }
 
@@ -263,7 +264,7 @@ func (s *socket) take(ctx context.Context, data []byte) {
 			jsonedit.Remove(messageType), jsonedit.Remove(messageLane), jsonedit.Remove(messageGenerate), jsonedit.Remove(messageOptions),
 			jsonedit.Remove(messageBackground), jsonedit.Set(messageStream, []byte("true")))
 		if !s.queue(ctx, m) {
-			s.refuse(llm.Errorf(llm.Overloaded, "More than %d requests wait on this socket. Please send it again when one is over.", socketQueue), lane)
+			s.refuse(llm.Errorf(llm.Overloaded, "Too many requests wait on this socket: at most %d, of %d bytes together, or one. Please send it again when one is over.", socketQueue, s.x.set.MaxBody), lane)
 		}
 	case "response.steer":
 		s.send([]byte(steerRefused), lane)
@@ -280,10 +281,11 @@ func (s *socket) queue(ctx context.Context, m message) bool {
 	if s.closing {
 		return true // the client is told by the end of the socket
 	}
-	if len(s.waiting) == socketQueue {
+	size := int64(len(m.body))
+	if n := len(s.waiting); n == socketQueue || n > 0 && s.size+size > s.x.set.MaxBody {
 		return false
 	}
-	s.waiting = append(s.waiting, m)
+	s.waiting, s.size = append(s.waiting, m), s.size+size
 	if !s.busy {
 		s.busy = true
 		s.serving.Go(func() { s.work(ctx) })
@@ -302,7 +304,8 @@ func (s *socket) work(ctx context.Context) {
 			return
 		}
 		m := s.waiting[0]
-		s.waiting = s.waiting[1:]
+		s.waiting[0] = message{} // it may be large
+		s.waiting, s.size = s.waiting[1:], s.size-int64(len(m.body))
 		s.mu.Unlock()
 		s.serve(ctx, m)
 	}

@@ -2,8 +2,9 @@ package state
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
-	"strconv"
+	"log/slog"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/dialect/openai"
@@ -12,9 +13,9 @@ import (
 	"github.com/limen-gateway/limen/internal/store"
 )
 
-// lockTime is how long a turn can hold a conversation, whatever becomes of the
-// process that it runs in.
-const lockTime = time.Hour
+// lockTime is how long a conversation stays locked when the process is gone
+// that its turn runs in. While that is there, the lock is renewed.
+const lockTime = 2 * time.Minute
 
 // resolveConversation takes a conversation for the turn, and its items.
 func (t *Turn) resolveConversation(ctx context.Context) error {
@@ -25,7 +26,7 @@ func (t *Turn) resolveConversation(ctx context.Context) error {
 		}
 		return away(err)
 	}
-	switch err := k.store.Lock(ctx, t.owner, id, t.ID, time.Now().Add(lockTime)); {
+	switch err := t.lock(ctx); {
 	case errors.Is(err, store.ErrConflict):
 		e := llm.Errorf(llm.Conflict, "Another response is being made in the conversation '%s'. Try again when that is over.", clip(id))
 		e.Code, e.Param = "conversation_locked", "conversation"
@@ -33,7 +34,6 @@ func (t *Turn) resolveConversation(ctx context.Context) error {
 	case err != nil:
 		return away(err)
 	}
-	t.locked = true
 	c, err := k.store.Conversation(ctx, t.owner, id) // with what was added before it was locked
 	if err != nil {
 		return away(err)
@@ -41,6 +41,54 @@ func (t *Turn) resolveConversation(ctx context.Context) error {
 	t.past, err = k.read(ctx, t.owner, id, c.Length)
 	t.from = place{id, c.Length}
 	return err
+}
+
+// lock takes the turn's conversation.
+func (t *Turn) lock(ctx context.Context) error {
+	t.lockMu.Lock()
+	defer t.lockMu.Unlock()
+	if err := t.keeper.store.Lock(ctx, t.owner, t.ask.Conversation, t.ID, time.Now().Add(lockTime)); err != nil {
+		return err
+	}
+	t.locked = true
+	t.keeper.mu.Lock()
+	defer t.keeper.mu.Unlock()
+	t.keeper.locked[t] = struct{}{}
+	return nil
+}
+
+// renew has the lock last longer, unless it was given back.
+func (t *Turn) renew(ctx context.Context) error {
+	t.lockMu.Lock()
+	defer t.lockMu.Unlock()
+	if !t.locked {
+		return nil
+	}
+	return t.keeper.store.Lock(ctx, t.owner, t.ask.Conversation, t.ID, time.Now().Add(lockTime))
+}
+
+// unlock gives the conversation back, if the turn has it.
+func (t *Turn) unlock(ctx context.Context) {
+	t.lockMu.Lock()
+	defer t.lockMu.Unlock()
+	if !t.locked {
+		return
+	}
+	t.locked = false
+	t.keeper.mu.Lock()
+	delete(t.keeper.locked, t)
+	t.keeper.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
+	defer cancel()
+	t.keeper.store.Unlock(ctx, t.owner, t.ask.Conversation, t.ID) // it runs out by itself
+}
+
+// unlockStale gives back the conversations of turns that ran in a process
+// before.
+func (k *Keeper) unlockStale(ctx context.Context, log *slog.Logger) {
+	if err := k.store.UnlockStale(ctx, k.begun.Add(lockTime)); err != nil && ctx.Err() == nil {
+		log.Warn("conversations that a process before had locked could not be unlocked", "error", err)
+	}
 }
 
 // conversationFields are the members of a request about a conversation.
@@ -70,11 +118,11 @@ func (k *Keeper) CreateConversation(ctx context.Context, owner, id string, body 
 		return nil, err
 	}
 	now := time.Now()
-	c := &store.Conversation{Owner: owner, ID: "conv_" + id, Created: now, Expires: now.Add(k.settings.Load().Retention), Metadata: metadata}
+	c := &store.Conversation{Owner: owner, ID: "conv_" + id, Created: now, Expires: now.Add(k.settings.Load().Retention), Metadata: k.closeText(owner, metadata)}
 	if err := k.store.CreateConversation(ctx, c, items); err != nil {
 		return nil, unread(err)
 	}
-	return conversationObject(c), nil
+	return k.conversationObject(c)
 }
 
 func readConversation(body []byte) (*jsonedit.Object, error) {
@@ -108,11 +156,7 @@ func (k *Keeper) added(owner, id string, o *jsonedit.Object) ([]store.Item, erro
 	if list.Kind() != jsonedit.KindArray {
 		return nil, openai.WrongType("items", "an array of items", list)
 	}
-	n := 0
-	items, refs, err := readInput(list, func(prefix string) string {
-		n++
-		return prefix + id + "_" + strconv.Itoa(n)
-	})
+	items, refs, err := readInput(list, numbered(id))
 	switch {
 	case err != nil:
 		return nil, err
@@ -121,19 +165,39 @@ func (k *Keeper) added(owner, id string, o *jsonedit.Object) ([]store.Item, erro
 	case len(items) > maxAdded:
 		return nil, llm.InvalidParam("array_above_max_length", "items", "Invalid 'items': %d at once are too many, the most is %d.", len(items), maxAdded)
 	}
+	if err := checkIDs(items); err != nil {
+		return nil, err
+	}
 	t := Turn{keeper: k, owner: owner}
 	return t.closed(items, time.Now()), nil
 }
 
-func conversationObject(c *store.Conversation) []byte {
+func (k *Keeper) conversationObject(c *store.Conversation) ([]byte, error) {
+	metadata, err := k.openText(c.Owner, c.Metadata)
+	if err != nil {
+		return nil, err
+	}
 	w := jsonedit.NewWriter(nil)
 	w.BeginObject()
 	w.SetText("id", c.ID)
 	w.SetText("object", "conversation")
 	w.SetInt("created_at", c.Created.Unix())
-	w.SetRaw("metadata", []byte(c.Metadata))
+	w.SetRaw("metadata", metadata)
 	w.EndObject()
-	return w.Bytes()
+	return w.Bytes(), nil
+}
+
+// closeText closes what the store takes as text.
+func (k *Keeper) closeText(owner, content string) string {
+	return base64.StdEncoding.EncodeToString(k.box.close(owner, []byte(content)))
+}
+
+func (k *Keeper) openText(owner, closed string) ([]byte, error) {
+	box, err := base64.StdEncoding.DecodeString(closed)
+	if err != nil {
+		return nil, errBox
+	}
+	return k.box.open(nil, owner, box)
 }
 
 func (k *Keeper) conversation(ctx context.Context, owner, id string) (*store.Conversation, error) {
@@ -157,7 +221,7 @@ func (k *Keeper) Conversation(ctx context.Context, owner, id string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return conversationObject(c), nil
+	return k.conversationObject(c)
 }
 
 // UpdateConversation gives a conversation the metadata of a request body.
@@ -170,7 +234,7 @@ func (k *Keeper) UpdateConversation(ctx context.Context, owner, id string, body 
 	if err != nil {
 		return nil, err
 	}
-	if err := k.store.SetConversationMetadata(ctx, owner, id, metadata); err != nil {
+	if err := k.store.SetConversationMetadata(ctx, owner, id, k.closeText(owner, metadata)); err != nil {
 		return nil, conversationError(err, id)
 	}
 	return k.Conversation(ctx, owner, id)
@@ -236,7 +300,7 @@ func (k *Keeper) Item(ctx context.Context, owner, conversation, id string) ([]by
 		return nil, unread(err)
 	}
 	it, err := k.item(owner, *kept)
-	return it.json, err
+	return it.shown(), err
 }
 
 // DeleteItem takes an item out of a conversation, which it returns.

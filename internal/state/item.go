@@ -9,8 +9,9 @@ import (
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
-// item is one item of a conversation, in the form that is kept: with a type, an
-// ID and, for a message, a list of parts. What is sent upstream is that form
+// item is one item of a conversation, in the form that is kept: with a type and,
+// for a message, a list of parts. An ID that was made here stands beside it:
+// upstreams take none of what clients write. What is sent upstream is that form
 // from the first turn on, so that a turn that goes on from it begins with the
 // same bytes.
 type item struct {
@@ -66,7 +67,8 @@ var results = func() map[string]bool {
 }()
 
 // readInput lays out a request's input as items; refs are those that only
-// refer to kept ones, by their place. ids makes the IDs of items without one.
+// refer to kept ones, by their place. ids makes the IDs of items without one;
+// nil makes none.
 func readInput(input llm.Raw, ids func(prefix string) string) (items []item, refs map[int]string, err error) {
 	if input.IsText() {
 		w := jsonedit.NewWriter(nil)
@@ -92,6 +94,15 @@ func readInput(input llm.Raw, ids func(prefix string) string) (items []item, ref
 		items = append(items, it)
 	}
 	return items, refs, nil
+}
+
+// numbered makes IDs that have a unique part in common.
+func numbered(unique string) func(prefix string) string {
+	n := 0
+	return func(prefix string) string {
+		n++
+		return prefix + unique + "_" + strconv.Itoa(n)
+	}
 }
 
 // checkIDs refuses IDs that the store cannot look up. An upstream's own may be
@@ -150,18 +161,23 @@ func readItem(value []byte, at int, ids func(prefix string) string) (it item, re
 	if kind != text(itemType) {
 		changes = append(changes, jsonedit.Set(itemType, jsonedit.AppendQuote(nil, kind)))
 	}
-	if it.id == "" {
+	answer := kind == "message" && text(itemRole) == "assistant"
+	if it.id == "" && ids != nil {
 		prefix, ok := prefixes[kind]
 		if !ok {
 			prefix = "item_"
 		}
 		it.id = ids(prefix)
-		changes = append(changes, jsonedit.Set(itemID, jsonedit.AppendQuote(nil, it.id)))
+		if answer { // which has one whoever writes it
+			changes = append(changes, jsonedit.Set(itemID, jsonedit.AppendQuote(nil, it.id)))
+		} else {
+			changes = append(changes, jsonedit.Remove(itemID))
+		}
 	}
 	if kind == "message" {
 		if content := llm.Raw(o.Value(itemContent)); content.IsText() {
 			part := "input_text"
-			if text(itemRole) == "assistant" {
+			if answer {
 				part = "output_text"
 			}
 			changes = append(changes, jsonedit.Set(itemContent, textPart(part, content)))
@@ -172,6 +188,15 @@ func readItem(value []byte, at int, ids func(prefix string) string) (it item, re
 	}
 	it.json = openai.Edited(value, &o, changes...)
 	return it, "", nil
+}
+
+// shown is the item as clients see it: with its ID.
+func (it item) shown() []byte {
+	var o jsonedit.Object
+	if err := jsonedit.Scan(it.json, itemFields, &o); err != nil || llm.Raw(o.Value(itemID)).Given() {
+		return it.json
+	}
+	return openai.Edited(it.json, &o, jsonedit.Set(itemID, jsonedit.AppendQuote(nil, it.id)))
 }
 
 // textPart is a list of one part of text.

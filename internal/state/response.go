@@ -30,7 +30,7 @@ func (k *Keeper) Response(ctx context.Context, owner, id string) ([]byte, error)
 		if err != nil {
 			return nil, err
 		}
-		w.Raw(own.json)
+		w.Raw(own.shown())
 	}
 	w.EndArray()
 	var o jsonedit.Object
@@ -112,7 +112,7 @@ func (k *Keeper) list(owner string, items []store.Item, more bool) ([]byte, erro
 		if err != nil {
 			return nil, err
 		}
-		w.Raw(own.json)
+		w.Raw(own.shown())
 	}
 	w.EndArray()
 	ends := func(name string, at int) {

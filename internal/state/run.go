@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,7 +28,7 @@ func (t *Turn) Queue(ctx context.Context, response []byte, cancel func()) error 
 	k := t.keeper
 	r := &store.Response{
 		Owner: t.owner, ID: t.ID, Status: statusQueued, Runner: k.runner, Conversation: t.ask.Conversation,
-		Thread: t.from.thread, Length: t.from.length,
+		Thread: t.from.thread, From: t.from.length, Inputs: t.from.length, Length: t.from.length,
 		Created: t.begun, Expires: t.begun.Add(k.settings.Load().Retention), Body: k.box.close(t.owner, response),
 	}
 	if err := k.store.InsertResponse(ctx, r); err != nil {
@@ -99,15 +101,17 @@ func (k *Keeper) ended(t *Turn) {
 	delete(k.runs, t)
 }
 
-// touch tells the store of the runs that go on, and stops those that were
-// cancelled elsewhere.
+// touch tells the store of the runs and of the locks that go on, and stops the
+// runs that were cancelled elsewhere.
 func (k *Keeper) touch(ctx context.Context, log *slog.Logger) {
 	k.mu.Lock()
-	runs := make([]*Turn, 0, len(k.runs))
-	for t := range k.runs {
-		runs = append(runs, t)
-	}
+	runs, locked := slices.Collect(maps.Keys(k.runs)), slices.Collect(maps.Keys(k.locked))
 	k.mu.Unlock()
+	for _, t := range locked {
+		if err := t.renew(ctx); err != nil && !missing(err) && ctx.Err() == nil {
+			log.Warn("the store could not be told that a conversation is in use", "error", err)
+		}
+	}
 	for _, t := range runs {
 		switch err := k.store.TouchRun(ctx, t.owner, t.ID, k.runner, time.Now()); {
 		case missing(err):

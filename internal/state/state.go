@@ -31,20 +31,22 @@ type Settings struct {
 type Keeper struct {
 	store    *store.Store
 	box      box
-	lines    *lru.Cache[lineKey, *line]
+	pasts    *lru.Cache[lineKey, past]
 	settings atomic.Pointer[Settings]
 	alone    bool   // no other process has the store
 	runner   string // this process
+	begun    time.Time
 
-	mu   sync.Mutex
-	runs map[*Turn]struct{} // in the background, here
+	mu     sync.Mutex
+	runs   map[*Turn]struct{} // in the background, here
+	locked map[*Turn]struct{} // that hold a conversation
 }
 
 // lineKey is a thread in the store.
 type lineKey struct{ owner, thread string }
 
-// linesLimit is how much of what is kept stays in memory, in bytes.
-const linesLimit = 64 << 20
+// pastsLimit is how much of what is kept stays in memory, in bytes.
+const pastsLimit = 64 << 20
 
 // New makes a keeper that closes what it keeps with a key of [KeySize] bytes.
 // alone says that no other process has the store. Apply must be called before
@@ -55,8 +57,8 @@ func New(st *store.Store, key []byte, alone bool) (*Keeper, error) {
 		return nil, err
 	}
 	return &Keeper{
-		store: st, box: b, lines: lru.New[lineKey, *line](linesLimit),
-		alone: alone, runner: rand.Text(), runs: map[*Turn]struct{}{},
+		store: st, box: b, pasts: lru.New[lineKey, past](pastsLimit),
+		alone: alone, runner: rand.Text(), begun: time.Now(), runs: map[*Turn]struct{}{}, locked: map[*Turn]struct{}{},
 	}, nil
 }
 
@@ -71,15 +73,8 @@ func away(err error) error {
 
 // past is what a turn saw that saw the first length items of a thread.
 func (k *Keeper) past(ctx context.Context, owner, thread string, length int64) (past, error) {
-	key := lineKey{owner, thread}
-	l, ok := k.lines.Get(key)
-	if ok {
-		l.mu.Lock()
-		ok = len(l.ends) >= int(length)
-		l.mu.Unlock()
-	}
-	if ok {
-		return past{l, int(length)}, nil
+	if p, ok := k.pasts.Get(lineKey{owner, thread}); ok && p.length >= int(length) {
+		return past{p.line, int(length)}, nil
 	}
 	return k.read(ctx, owner, thread, length)
 }
@@ -107,13 +102,15 @@ func (k *Keeper) item(owner string, kept store.Item) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	it, _, err := readItem(json, 0, nil) // it has an ID
+	it, _, err := readItem(json, 0, nil)
+	it.id = kept.ID
 	return it, err
 }
 
-// remember keeps a line in memory.
-func (k *Keeper) remember(owner, thread string, l *line) {
-	k.lines.Put(lineKey{owner, thread}, l, l.size())
+// remember keeps in memory what is in a thread. The line may go on with what
+// is not: turns that nobody wants stored, and those of other threads.
+func (k *Keeper) remember(owner, thread string, p past) {
+	k.pasts.Put(lineKey{owner, thread}, p, p.line.size())
 }
 
 // sweepEvery is how often what is over its time is looked for.
@@ -122,8 +119,9 @@ const sweepEvery = 10 * time.Minute
 // Run deletes what is over its time, and the oldest of what is too much, and
 // looks after the runs in the background, until ctx ends.
 func (k *Keeper) Run(ctx context.Context, log *slog.Logger) {
-	if k.alone { // what runs in the store ran in a process before
-		k.markStale(ctx, time.Now().Add(time.Hour), log)
+	if k.alone { // what ran and was locked in the store was so in a process before
+		k.markStale(ctx, k.begun.Add(store.RunnerGone), log)
+		k.unlockStale(ctx, log)
 	}
 	sweep, touch := time.NewTicker(sweepEvery), time.NewTicker(touchEvery)
 	defer sweep.Stop()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -26,9 +27,11 @@ type Turn struct {
 	from    place
 	past    past
 	input   []item
-	locked  bool   // the conversation
 	queued  []byte // the response of a run when it was queued; nil elsewhere
 	cancel  func() // stops the run
+
+	lockMu sync.Mutex
+	locked bool // the conversation
 }
 
 // place is where in the store a turn goes on. Without a thread it begins one.
@@ -46,7 +49,7 @@ func (k *Keeper) Open(ctx context.Context, owner, id string, ask *dialect.Contex
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	if !ask.Store && session == nil && ask.Previous == "" && ask.Conversation == "" && !refers(ask.Input) {
+	if !ask.Store && !ask.Itemized && session == nil && ask.Previous == "" && ask.Conversation == "" && !refers(ask.Input) {
 		return nil, nil
 	}
 	err := t.resolve(ctx)
@@ -96,7 +99,7 @@ func (t *Turn) resolve(ctx context.Context) error {
 		return away(err)
 	case r.Status == statusQueued || r.Status == statusInProgress:
 		return llm.InvalidParam("invalid_value", "previous_response_id", "The response '%s' is still %s: go on from it when it is over.", clip(r.ID), r.Status)
-	case r.Thread == "": // it failed before anything came of it
+	case r.Status == statusFailed || r.Status == statusCancelled || r.Thread == "": // nothing came of it
 		return unknown("Previous response", t.ask.Previous, "previous_response_id")
 	}
 	t.from = place{r.Thread, r.Length}
@@ -110,15 +113,14 @@ func (t *Turn) resolve(ctx context.Context) error {
 
 // read reads the request's own input, and what it refers to.
 func (t *Turn) read(ctx context.Context, id string) error {
-	n := 0
-	items, refs, err := readInput(t.ask.Input, func(prefix string) string {
-		n++
-		return prefix + id + "_" + strconv.Itoa(n)
-	})
+	items, refs, err := readInput(t.ask.Input, numbered(id))
 	if err != nil {
 		return err
 	}
 	if err := t.dereference(ctx, items, refs); err != nil {
+		return err
+	}
+	if err := checkIDs(items); err != nil {
 		return err
 	}
 	t.input = items
@@ -261,12 +263,11 @@ func (t *Turn) Commit(ctx context.Context, response []byte) error {
 
 // readOutput lays out the output of a response.
 func readOutput(output llm.Raw, id string) ([]item, error) {
-	n := 0
-	items, _, err := readInput(output, func(prefix string) string {
-		n++
-		return prefix + id[len("resp_"):] + "_out_" + strconv.Itoa(n)
-	})
-	return items, err
+	items, refs, err := readInput(output, numbered(id[len("resp_"):]+"_out"))
+	if err != nil || len(refs) > 0 {
+		return nil, &llm.Error{Kind: llm.UpstreamInvalid, Err: err, Message: "The upstream's answer has an item that cannot be kept."}
+	}
+	return items, nil
 }
 
 // keep commits the turn to the store.
@@ -293,7 +294,7 @@ func (t *Turn) put(ctx context.Context, status string, body []byte, output []ite
 	k, now := t.keeper, time.Now()
 	input, before := t.input, t.past
 	if t.from.thread == "" && before.length > 0 { // nothing of it is in the store
-		all, _, err := readInput(bytes.Join([][]byte{{'['}, before.bytes(), {']'}}, nil), nil)
+		all, _, err := readInput(bytes.Join([][]byte{{'['}, before.bytes(), {']'}}, nil), numbered(t.ID[len("resp_"):]+"_past"))
 		if err != nil {
 			return err
 		}
@@ -316,15 +317,17 @@ func (t *Turn) put(ctx context.Context, status string, body []byte, output []ite
 	t.past = before.extend(input).extend(output)
 	t.from = place{turn.Response.Thread, turn.Response.Length}
 	if t.ask.Conversation == "" && t.past.length == int(t.from.length) {
-		k.remember(t.owner, t.from.thread, t.past.line)
+		k.remember(t.owner, t.from.thread, t.past)
 	}
 	return nil
 }
 
 func (t *Turn) closed(items []item, now time.Time) []store.Item {
-	kept := make([]store.Item, len(items))
-	for i, it := range items {
-		kept[i] = store.Item{ID: it.id, Created: now, Body: t.keeper.box.close(t.owner, it.json)}
+	kept := make([]store.Item, 0, len(items))
+	for _, it := range items {
+		if !it.passing {
+			kept = append(kept, store.Item{ID: it.id[:min(len(it.id), longestID)], Created: now, Body: t.keeper.box.close(t.owner, it.json)})
+		}
 	}
 	return kept
 }
@@ -337,10 +340,5 @@ func (t *Turn) Close(ctx context.Context) {
 	if t.queued != nil {
 		t.keeper.ended(t)
 	}
-	if t.locked {
-		t.locked = false
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
-		defer cancel()
-		t.keeper.store.Unlock(ctx, t.owner, t.ask.Conversation, t.ID) // it runs out by itself
-	}
+	t.unlock(ctx)
 }

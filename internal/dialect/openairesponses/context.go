@@ -2,6 +2,7 @@ package openairesponses
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/dialect/openai"
@@ -131,4 +132,40 @@ func (Dialect) Final(told []byte, stream bool) []byte {
 		}
 	}
 	return nil
+}
+
+// Unkept implements dialect.Stateful: what came before the end, and the
+// failure with the end's number.
+func (Dialect) Unkept(told []byte, e *llm.Error) (frames []byte) {
+	for frame, err := range sse.All(bytes.NewReader(told), len(told)+1) {
+		if err != nil {
+			return frames
+		}
+		switch string(frame.Event) {
+		case "response.completed", "response.incomplete":
+			return append(frames, failedEnd(frame.Data, e)...)
+		}
+		frames = append(frames, frame.Raw...)
+	}
+	return frames
+}
+
+var endFields = jsonedit.NewFields("status", "error", "completed_at", "incomplete_details")
+
+// failedEnd is an end that became a failure.
+func failedEnd(end []byte, e *llm.Error) []byte {
+	number, _ := jsonedit.Get(end, "sequence_number")
+	before, _ := strconv.ParseInt(string(number), 10, 64)
+	f := follower{sequence: before - 1}
+	frames := sse.Append(nil, []byte("error"), append(appendFault(f.beginEvent("error"), e), '}'))
+
+	response, _ := jsonedit.Get(end, "response")
+	var o jsonedit.Object
+	if err := jsonedit.Scan(response, endFields, &o); err == nil {
+		response = openai.Edited(response, &o, jsonedit.Set(0, []byte(`"failed"`)), jsonedit.Set(1, Dialect{}.Fault(e)),
+			jsonedit.Set(2, openai.Null), jsonedit.Set(3, openai.Null))
+	}
+	data := append(f.beginEvent("response.failed"), `,"response":`...)
+	data = append(append(data, response...), '}')
+	return append(sse.Append(frames, []byte("response.failed"), data), openai.DoneFrame...)
 }

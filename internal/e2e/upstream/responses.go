@@ -182,7 +182,7 @@ type responseError struct {
 type item struct {
 	ID        string  `json:"id,omitempty"`
 	Type      string  `json:"type"`
-	Status    string  `json:"status"`
+	Status    string  `json:"status,omitempty"`
 	Role      string  `json:"role,omitempty"`
 	Content   []part  `json:"content,omitzero"`
 	CallID    string  `json:"call_id,omitempty"`
