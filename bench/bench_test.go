@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"net"
 	"strings"
@@ -51,6 +52,85 @@ func TestClientAndUpstream(t *testing.T) {
 		if got, err := c.call(tt.request); err != nil || got != tt.events {
 			t.Errorf("%s: got %d events and %v, want %d", tt.what, got, err, tt.events)
 		}
+	}
+}
+
+func TestTurns(t *testing.T) {
+	c, err := dial(serveScript(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	ids := map[string]bool{}
+	for range 2 {
+		// The wish for a stream is found in a request of any size.
+		if got, err := c.call(wholeTurn("k", loopTurns)); err != nil || got != answerPieces+8 {
+			t.Errorf("the last turn of a loop: got %d events and %v, want %d", got, err, answerPieces+8)
+		}
+		answer, err := c.fetch(post("k", responsesPath, turnBody(`"store":true,`, turnInput(0))))
+		var made struct{ ID, Status string }
+		if err := errors.Join(err, json.Unmarshal(answer, &made)); err != nil || made.Status != "completed" {
+			t.Fatalf("got %v and %s", err, answer)
+		}
+		ids[made.ID] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("two answers have one ID: %v", ids)
+	}
+	for _, e := range responseEvents() {
+		if data := `{"type":"` + e[0] + `"` + e[1] + `}`; !json.Valid([]byte(data)) {
+			t.Errorf("no JSON: %s", data)
+		}
+	}
+}
+
+func TestTurnBody(t *testing.T) {
+	body := turnBody(`"store":true,`+goesOn("resp_1"), history(3)...)
+	var asked struct {
+		Previous string `json:"previous_response_id"`
+		Store    bool
+		Input    []struct{ Role string }
+	}
+	if err := json.Unmarshal([]byte(body), &asked); err != nil || asked.Previous != "resp_1" || !asked.Store {
+		t.Errorf("got %v and %+v", err, asked)
+	}
+	roles := ""
+	for _, item := range asked.Input {
+		roles += item.Role + " "
+	}
+	if roles != "user assistant user assistant user " {
+		t.Errorf("got %s", roles)
+	}
+	if n := len(turnInput(0)); n != turnSize {
+		t.Errorf("an input of %d bytes, want %d", n, turnSize)
+	}
+}
+
+// TestTables has a table for each pair of columns in a row, and no verdict where
+// there is no target.
+func TestTables(t *testing.T) {
+	judged, told, alone := pair("a", "b", "x", "µs", atMostRatio(2)), pair("a", "b", "y", "µs", target{}), pair("a", "", "z", "MB", atMost(3))
+	for _, r := range []row{judged, told, alone} {
+		r.values["a"], r.values["b"] = []float64{6}, []float64{2}
+	}
+	var r report
+	r.add("T", []row{judged, told, alone})
+	const want = `## T
+
+| | a | b | a / b | target | |
+|---|---:|---:|---:|---|---|
+| x | 6 µs | 2 µs | 3.00 | ≤ 2 of b | **missed** |
+| y | 6 µs | 2 µs | 3.00 | – | |
+
+| | a | target | |
+|---|---:|---|---|
+| z | 6 MB | ≤ 3 MB | **missed** |
+`
+	if r.sections[0] != want {
+		t.Errorf("got\n%s", r.sections[0])
+	}
+	if got := strings.Join(r.missed, " "); got != "x z" {
+		t.Errorf("missed: %s", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -45,6 +46,17 @@ func (c *client) call(request []byte) (events int, err error) {
 		return 0, err
 	}
 	return c.readChunks()
+}
+
+// fetch is call for an answer of a known length that is wanted.
+func (c *client) fetch(request []byte) ([]byte, error) {
+	length, err := c.send(request)
+	if err != nil {
+		return nil, err
+	}
+	body := make([]byte, max(length, 0))
+	_, err = io.ReadFull(c.r, body)
+	return body, err
 }
 
 // open sends a request for a stream and waits for the first bytes of its body.
@@ -151,7 +163,7 @@ func (c *client) readChunks() (events int, err error) {
 // chatRequest is a call as the Python SDK sends it: messages before the model, the
 // headers it adds. The body has the given size.
 func chatRequest(key string, size int) []byte {
-	return post(key, chatBody(size, "", ""))
+	return post(key, chatPath, chatBody(size, "", ""))
 }
 
 // farther is a request for the model whose upstream speaks another dialect.
@@ -161,7 +173,7 @@ func farther(request []byte) []byte {
 
 // streamRequest is a call for a stream with the given pace.
 func streamRequest(key string, pace time.Duration) []byte {
-	return post(key, chatBody(1<<10, fmt.Sprintf("%s%d;", paceMark, pace.Milliseconds()), `,"stream":true`))
+	return post(key, chatPath, chatBody(1<<10, fmt.Sprintf("%s%d;", paceMark, pace.Milliseconds()), `,"stream":true`))
 }
 
 // prose has what makes JSON text cost: quotes, line ends, letters beyond ASCII.
@@ -181,12 +193,14 @@ func chatBody(size int, start, members string) string {
 	return b.String()
 }
 
-func post(key, body string) []byte {
-	return fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"+
+const chatPath = "/v1/chat/completions"
+
+func post(key, path, body string) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"+
 		"Content-Type: application/json\r\nUser-Agent: OpenAI/Python 2.8.0\r\nX-Stainless-Lang: python\r\n"+
 		"X-Stainless-Package-Version: 2.8.0\r\nX-Stainless-OS: Linux\r\nX-Stainless-Arch: x64\r\nX-Stainless-Runtime: CPython\r\n"+
 		"X-Stainless-Runtime-Version: 3.13.1\r\nX-Stainless-Async: false\r\nX-Stainless-Retry-Count: 0\r\nX-Stainless-Read-Timeout: 600\r\n"+
-		"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", key, len(body), body)
+		"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path, key, len(body), body)
 }
 
 func listModels(key string) []byte {

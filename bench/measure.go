@@ -116,8 +116,7 @@ func measureTranslation(ctx context.Context, l *lab) (rows []row, err error) {
 		{"call, body of 100 KB", chatRequest(own.key, 100<<10), 1000, 16, 1, 3},
 		{"streamed piece", streamRequest(own.key, defaultPace), 100, 100, pieces, 2},
 	} {
-		r := newRow(c.what, "µs", atMostRatio(c.target))
-		r.own, r.base = translated, passed
+		r := pair(translated, passed, c.what, "µs", atMostRatio(c.target))
 		n := c.n
 		if c.per == 1 {
 			n = l.plan.scaled(n)

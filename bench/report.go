@@ -18,14 +18,15 @@ import (
 // reach: Limen beside ReverseProxy, unless it says otherwise.
 type row struct {
 	own    string // the column that is judged
-	base   string // the one that it is compared with
+	base   string // the one that it is compared with; "" when there is no other
 	what   string
 	unit   string
 	target target
 	values map[string][]float64 // by column, one a round
 }
 
-// target is an upper bound of Limen's figure, or of its ratio to ReverseProxy's.
+// target is an upper bound of Limen's figure, or of its ratio to ReverseProxy's. The
+// zero target is none.
 type target struct {
 	bound float64
 	ratio bool
@@ -36,6 +37,13 @@ func atMostRatio(bound float64) target { return target{bound: bound, ratio: true
 
 func newRow(what, unit string, t target) row {
 	return row{own: nameLimen, base: nameRP, what: what, unit: unit, target: t, values: map[string][]float64{}}
+}
+
+// pair is a row of two columns, both Limen's own.
+func pair(own, base, what, unit string, t target) row {
+	r := newRow(what, unit, t)
+	r.own, r.base = own, base
+	return r
 }
 
 // note keeps a figure, unless its round is only to warm up, and shows it.
@@ -120,26 +128,50 @@ func newReport(ctx context.Context, l *lab) *report {
 - All are measured in turns in one run. What counts are the ratios; a ratio is the median of the ratios
   of each round. Latency is that of 1 KB calls, due at fixed times, beyond that of calls made directly;
   of each round it is the median of three slices of a second.
+- A turn of Responses is 1 KB of a user and an answer of 1 KB, of text that compresses as prose does.
 - Limen's figures include keys, routing and a usage record of each call; the others do none of these.
 `, time.Now().UTC().Format(time.DateOnly), kind, machine(), strings.Join(versions, ", "), note)
 	return r
 }
 
 func (r *report) add(title string, rows []row) {
-	names := r.names
-	if rows[0].own != nameLimen {
-		names = []string{rows[0].own, rows[0].base}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n| |", title)
-	for _, n := range names {
-		fmt.Fprintf(&b, " %s |", n)
-	}
-	fmt.Fprintf(&b, " %s / %s | target | |\n|---|%s---:|---|---|\n", rows[0].own, rows[0].base, strings.Repeat("---:|", len(names)))
-	for _, row := range rows {
+	var (
+		b     strings.Builder
+		names []string
+	)
+	fmt.Fprintf(&b, "## %s\n", title)
+	for i, row := range rows {
+		if i == 0 || row.own != rows[i-1].own || row.base != rows[i-1].base {
+			names = r.header(&b, row)
+		}
 		r.line(&b, names, row)
 	}
 	r.sections = append(r.sections, b.String())
+}
+
+// header begins a table for rows of the same columns, which it returns.
+func (r *report) header(b *strings.Builder, row row) (names []string) {
+	switch {
+	case row.base == "":
+		names = []string{row.own}
+	case row.own == nameLimen:
+		names = r.names
+	default:
+		names = []string{row.own, row.base}
+	}
+	b.WriteString("\n| |")
+	for _, n := range names {
+		fmt.Fprintf(b, " %s |", n)
+	}
+	if row.base != "" {
+		fmt.Fprintf(b, " %s / %s |", row.own, row.base)
+	}
+	b.WriteString(" target | |\n|---|" + strings.Repeat("---:|", len(names)))
+	if row.base != "" {
+		b.WriteString("---:|")
+	}
+	b.WriteString("---|---|\n")
+	return names
 }
 
 func (r *report) line(b *strings.Builder, names []string, row row) {
@@ -153,8 +185,12 @@ func (r *report) line(b *strings.Builder, names []string, row row) {
 	}
 	if ratio, ok := row.ratio(); ok {
 		fmt.Fprintf(b, " %.2f |", ratio)
-	} else {
+	} else if row.base != "" {
 		b.WriteString(" – |")
+	}
+	if row.target == (target{}) {
+		b.WriteString(" – | |\n")
+		return
 	}
 	unit, verdict := row.unit, "met"
 	if row.target.ratio {

@@ -19,7 +19,8 @@ import (
 const (
 	pieces      = 200                   // content chunks of a stream
 	defaultPace = 10 * time.Millisecond // between them
-	// smallBody is the size up to which a body may ask for a stream.
+	// smallBody is the size up to which a body may ask for a stream. In a request for
+	// a response of any size the wish stands before the input, within as much.
 	smallBody = 4 << 10
 )
 
@@ -34,8 +35,8 @@ const chunkHead = `{"id":"chatcmpl-7f3a9c2e41d84b6f","object":"chat.completion.c
 
 // script is all that the upstream ever says, as bytes on the wire.
 type script struct {
-	models         []byte
-	chat, messages wire
+	models                    []byte
+	chat, messages, responses wire
 }
 
 // wire is what it says in one dialect.
@@ -69,7 +70,12 @@ func newScript() script {
 	messages.end = slices.Concat(event("content_block_stop", `,"index":0`),
 		event("message_delta", `,"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":200}`),
 		event("message_stop", ""), []byte("0\r\n\r\n"))
-	return script{models: whole(models), chat: chat, messages: messages}
+	responses := wire{answer: whole(response(responseStatusDone, responseItem())), head: []byte(streaming)}
+	for _, e := range responseEvents() {
+		responses.head = append(responses.head, event(e[0], e[1])...)
+	}
+	responses.head = append(responses.head, "0\r\n\r\n"...)
+	return script{models: whole(models), chat: chat, messages: messages, responses: responses}
 }
 
 // message is completion in the dialect of Messages.
@@ -101,13 +107,13 @@ func (s script) serve(c net.Conn) {
 	defer c.Close()
 	r := bufio.NewReaderSize(c, 16<<10)
 	for {
-		get, messages, length, err := readHead(r)
+		what, length, err := readHead(r)
 		if err != nil {
 			return
 		}
 		pace, stream := time.Duration(0), false
-		if length <= smallBody {
-			body, err := r.Peek(length)
+		if length <= smallBody || what == askedResponse {
+			body, err := r.Peek(min(length, smallBody))
 			if err != nil {
 				return
 			}
@@ -117,12 +123,16 @@ func (s script) serve(c net.Conn) {
 			return
 		}
 		said := &s.chat
-		if messages {
+		if what == askedMessage {
 			said = &s.messages
 		}
 		switch {
-		case get:
+		case what == askedModels:
 			_, err = c.Write(s.models)
+		case what == askedResponse && stream:
+			_, err = c.Write(renamed(s.responses.head))
+		case what == askedResponse:
+			_, err = c.Write(renamed(s.responses.answer))
 		case stream:
 			err = said.stream(c, pace)
 		default:
@@ -134,18 +144,33 @@ func (s script) serve(c net.Conn) {
 	}
 }
 
+// What the upstream is asked for.
+const (
+	askedChat = iota
+	askedModels
+	askedMessage
+	askedResponse
+)
+
 // readHead reads a request up to its body.
-func readHead(r *bufio.Reader) (get, messages bool, length int, err error) {
+func readHead(r *bufio.Reader) (what, length int, err error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
-		return false, false, 0, err
+		return 0, 0, err
 	}
-	get, messages = bytes.HasPrefix(line, []byte("GET ")), bytes.Contains(line, []byte("/messages "))
+	switch {
+	case bytes.HasPrefix(line, []byte("GET ")):
+		what = askedModels
+	case bytes.Contains(line, []byte("/messages ")):
+		what = askedMessage
+	case bytes.Contains(line, []byte("/responses ")):
+		what = askedResponse
+	}
 	length, chunked, err := readFields(r)
 	if chunked {
-		return false, false, 0, fmt.Errorf("a chunked request")
+		return 0, 0, fmt.Errorf("a chunked request")
 	}
-	return get, messages, max(length, 0), err
+	return what, max(length, 0), err
 }
 
 // wanted says whether a body asks for a stream, and at which pace.
