@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -97,6 +98,28 @@ func TestBackground(t *testing.T) {
 	find(t, up, "cancelled", func(r upstream.Request) bool { return !r.Cancelled.IsZero() })
 	if r := g.response(t, slow.ID); r.Status != "cancelled" {
 		t.Errorf("%+v", r)
+	}
+
+	// What was finished before it was cancelled is kept.
+	stream, err := g.client.Do(g.request(t, t.Context(), http.MethodPost, "/responses", strings.NewReader(`{"model":"over-responses","background":true,"stream":true,"input":"[[fault:stall 8]] call2 f {}","tools":[{"type":"function","name":"f","parameters":{"type":"object"}}]}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	id := ""
+	lines := bufio.NewReader(stream.Body)
+	for done := false; !done; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, rest, ok := strings.Cut(line, `"response":{"id":"`); ok {
+			id, _, _ = strings.Cut(rest, `"`)
+		}
+		done = strings.Contains(line, `"type":"response.output_item.done"`)
+	}
+	if got := g.post(t, "/responses/"+id+"/cancel", ""); got.status != 200 || !strings.Contains(got.body, `"status":"cancelled"`) || !strings.Contains(got.body, `"type":"function_call"`) {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 
 	// What cannot be: to cancel what was not in the background, to keep nothing of what is read later.

@@ -135,7 +135,7 @@ func (g *Gateway) launch(c *Call, header http.Header, body *[]byte) error {
 	r, ctx := newRun(c, c.streams)
 	err := g.runs.add(r)
 	if err == nil {
-		if err = c.turn.Queue(c.ctx, queued, func() { r.cancel(nil) }); err != nil {
+		if err = c.turn.Queue(c.ctx, queued, state.Run{Cancel: func() { r.cancel(nil) }, Finished: r.finished}); err != nil {
 			g.runs.remove(r)
 		}
 	}
@@ -243,6 +243,18 @@ func (r *run) keep() {
 	if len(events) > 0 {
 		r.turn.KeepEvents(context.Background(), first, events) // who follows elsewhere reads the response itself at last
 	}
+}
+
+// finished are the items of the output that are over.
+func (r *run) finished() (items [][]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, data := range r.events {
+		if dialect.Text(data, "type") == "response.output_item.done" {
+			items = append(items, dialect.Member(data, "item"))
+		}
+	}
+	return items
 }
 
 // end says that nothing more comes.

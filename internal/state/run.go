@@ -22,9 +22,14 @@ import (
 // tells of for a minute are over.
 const touchEvery = 20 * time.Second
 
-// Queue stores the response of a run that is about to begin. cancel is called
-// when it is to stop.
-func (t *Turn) Queue(ctx context.Context, response []byte, cancel func()) error {
+// Run is what a keeper knows of a run in this process.
+type Run struct {
+	Cancel   func()          // has it stop
+	Finished func() [][]byte // are the items of its output so far
+}
+
+// Queue stores the response of a run that is about to begin.
+func (t *Turn) Queue(ctx context.Context, response []byte, run Run) error {
 	k := t.keeper
 	r := &store.Response{
 		Owner: t.owner, ID: t.ID, Status: statusQueued, Runner: k.runner, Conversation: t.ask.Conversation,
@@ -34,7 +39,7 @@ func (t *Turn) Queue(ctx context.Context, response []byte, cancel func()) error 
 	if err := k.store.InsertResponse(ctx, r); err != nil {
 		return away(err)
 	}
-	t.cancel, t.queued = cancel, response
+	t.run, t.queued = run, response
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.runs[t] = struct{}{}
@@ -43,32 +48,35 @@ func (t *Turn) Queue(ctx context.Context, response []byte, cancel func()) error 
 
 // Begin stores that the run's upstream answers.
 func (t *Turn) Begin(ctx context.Context) error {
-	_, err := t.keeper.store.UpdateResponse(ctx, t.owner, t.ID, []string{statusQueued}, statusInProgress, t.keeper.box.close(t.owner, withStatus(t.queued, statusInProgress, nil)))
+	_, err := t.keeper.store.UpdateResponse(ctx, t.owner, t.ID, []string{statusQueued}, statusInProgress, t.keeper.box.close(t.owner, ended(t.queued, statusInProgress, nil, nil)))
 	return err
 }
 
-// Fail stores that the run failed, unless it ended otherwise before.
+// Fail stores that the run failed, and what came of it, unless it ended
+// otherwise before.
 func (t *Turn) Fail(ctx context.Context, fault []byte) error {
-	_, err := t.keeper.store.UpdateResponse(ctx, t.owner, t.ID, unended, statusFailed, t.keeper.box.close(t.owner, withStatus(t.queued, statusFailed, fault)))
+	_, err := t.keeper.store.UpdateResponse(ctx, t.owner, t.ID, unended, statusFailed, t.keeper.box.close(t.owner, ended(t.queued, statusFailed, fault, t.run.Finished())))
 	return err
 }
 
 // unended are the states that can still change.
 var unended = []string{statusQueued, statusInProgress}
 
-var statusFields = jsonedit.NewFields("status", "error")
+var statusFields = jsonedit.NewFields("status", "error", "output")
 
-// withStatus is a response in another state; fault is its error, an object, or
-// nil.
-func withStatus(response []byte, status string, fault []byte) []byte {
+// ended is a response in another state; fault is its error, an object, or nil,
+// output its items.
+func ended(response []byte, status string, fault []byte, output [][]byte) []byte {
 	var o jsonedit.Object
 	if jsonedit.Scan(response, statusFields, &o) != nil {
 		return response
 	}
-	return openai.Edited(response, &o, jsonedit.Set(0, jsonedit.AppendQuote(nil, status)), jsonedit.Set(1, fault))
+	list := bytes.Join([][]byte{{'['}, bytes.Join(output, comma), {']'}}, nil)
+	return openai.Edited(response, &o, jsonedit.Set(0, jsonedit.AppendQuote(nil, status)), jsonedit.Set(1, fault), jsonedit.Set(2, list))
 }
 
-// Cancel stops a run and returns its response. One that is over stays as it is.
+// Cancel stops a run and returns its response, with what came of it where it
+// ran in this process. One that is over stays as it is.
 func (k *Keeper) Cancel(ctx context.Context, owner, id string) ([]byte, error) {
 	r, err := k.response(ctx, owner, id)
 	if err != nil {
@@ -81,21 +89,34 @@ func (k *Keeper) Cancel(ctx context.Context, owner, id string) ([]byte, error) {
 	if background, _ := jsonedit.Get(body, "background"); string(background) != "true" {
 		return nil, llm.Errorf(llm.Invalid, "Only a response that was made in the background can be cancelled: '%s' was not.", clip(id))
 	}
-	if _, err := k.store.UpdateResponse(ctx, owner, id, unended, statusCancelled, k.box.close(owner, withStatus(body, statusCancelled, nil))); err != nil {
+	var output [][]byte
+	t := k.running(owner, id)
+	if t != nil {
+		output = t.run.Finished()
+	}
+	if _, err := k.store.UpdateResponse(ctx, owner, id, unended, statusCancelled, k.box.close(owner, ended(body, statusCancelled, nil, output))); err != nil {
 		return nil, unread(err)
 	}
-	k.mu.Lock()
-	for t := range k.runs {
-		if t.owner == owner && t.ID == id {
-			t.cancel()
-		}
+	if t != nil {
+		t.run.Cancel()
 	}
-	k.mu.Unlock()
 	return k.Response(ctx, owner, id)
 }
 
-// ended takes a turn off the runs.
-func (k *Keeper) ended(t *Turn) {
+// running is the turn of a run in this process, nil when there is none.
+func (k *Keeper) running(owner, id string) *Turn {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for t := range k.runs {
+		if t.owner == owner && t.ID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// over takes a turn off the runs.
+func (k *Keeper) over(t *Turn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.runs, t)
@@ -115,7 +136,7 @@ func (k *Keeper) touch(ctx context.Context, log *slog.Logger) {
 	for _, t := range runs {
 		switch err := k.store.TouchRun(ctx, t.owner, t.ID, k.runner, time.Now()); {
 		case missing(err):
-			t.cancel()
+			t.run.Cancel()
 		case err != nil && ctx.Err() == nil:
 			log.Warn("the store could not be told that a background response goes on", "error", err)
 		}
@@ -133,7 +154,7 @@ func (k *Keeper) markStale(ctx context.Context, now time.Time, log *slog.Logger)
 		if err != nil {
 			return r.Body // whoever reads it is told
 		}
-		return k.box.close(r.Owner, withStatus(body, statusFailed, []byte(lost)))
+		return k.box.close(r.Owner, ended(body, statusFailed, []byte(lost), nil))
 	})
 	if err != nil && ctx.Err() == nil {
 		log.Warn("background responses whose process is gone could not be ended", "error", err)

@@ -332,7 +332,7 @@ func TestNothingReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := open(t, k, "d", &dialect.Context{Store: true, Background: true, Previous: long, Input: llm.Raw(user(secret))}, nil)
-	if err := run.Queue(t.Context(), []byte(`{"status":"queued","instructions":"`+secret+`"}`), func() {}); err != nil {
+	if err := run.Queue(t.Context(), []byte(`{"status":"queued","instructions":"`+secret+`"}`), idle); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.KeepEvents(t.Context(), 0, [][]byte{[]byte(`{"sequence_number":0,"delta":"` + secret + `"}`)}); err != nil {
@@ -366,7 +366,7 @@ func TestRuns(t *testing.T) {
 	base := take(t, k, "base", "", "base")
 	queued := func(id string) *Turn {
 		turn := open(t, k, id, &dialect.Context{Store: true, Background: true, Previous: base, Input: llm.Raw(user(id))}, nil)
-		if err := turn.Queue(t.Context(), []byte(`{"id":"resp_`+id+`","status":"queued","background":true,"error":null,"output":[]}`), func() {}); err != nil {
+		if err := turn.Queue(t.Context(), []byte(`{"id":"resp_`+id+`","status":"queued","background":true,"error":null,"output":[]}`), idle); err != nil {
 			t.Fatal(err)
 		}
 		return turn
@@ -430,7 +430,7 @@ func TestRestart(t *testing.T) {
 	lost := open(t, k, "lost", &dialect.Context{Store: true, Background: true, Input: llm.Raw(`"Hi"`)}, nil)
 	queue := func(turn *Turn) {
 		t.Helper()
-		if err := turn.Queue(t.Context(), []byte(`{"status":"queued","error":null,"output":[]}`), func() {}); err != nil {
+		if err := turn.Queue(t.Context(), []byte(`{"status":"queued","error":null,"output":[]}`), idle); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -555,3 +555,6 @@ func TestAwayIsNoMiss(t *testing.T) {
 		t.Error("a response that is none was kept")
 	}
 }
+
+// idle is a run that does nothing.
+var idle = Run{Cancel: func() {}, Finished: func() [][]byte { return nil }}

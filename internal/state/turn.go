@@ -28,7 +28,7 @@ type Turn struct {
 	past    past
 	input   []item
 	queued  []byte // the response of a run when it was queued; nil elsewhere
-	cancel  func() // stops the run
+	run     Run    // in the background
 
 	lockMu sync.Mutex
 	locked bool // the conversation
@@ -338,7 +338,7 @@ func (t *Turn) Background() bool { return t.ask.Background }
 // Close gives back what the turn holds.
 func (t *Turn) Close(ctx context.Context) {
 	if t.queued != nil {
-		t.keeper.ended(t)
+		t.keeper.over(t)
 	}
 	t.unlock(ctx)
 }
