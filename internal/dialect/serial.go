@@ -154,6 +154,8 @@ func itemOf(e llm.Event) int {
 		return e.Item
 	case llm.Seal:
 		return e.Item
+	case llm.Running:
+		return e.Item
 	case llm.Close:
 		return e.Item
 	}

@@ -70,6 +70,20 @@ type Encoder interface {
 	Fail(dst []byte, e *llm.Error) []byte
 }
 
+// Hosting is a dialect whose clients ask for tools that they do not run.
+type Hosting interface {
+	// Hosted are the kinds of such tools that a request, which Inspect
+	// accepted, asks for.
+	Hosted(body []byte) []llm.ServerKind
+}
+
+// Runner is an Outbound whose upstreams run tools.
+type Runner interface {
+	// Runs reports whether they run one of a kind. functions says that the
+	// client has tools of its own beside it.
+	Runs(kind llm.ServerKind, functions bool, caps *llm.Caps) bool
+}
+
 // Outbound is a dialect that upstreams speak.
 type Outbound interface {
 	// Encode writes a request as an upstream with those abilities takes it. It

@@ -26,8 +26,11 @@ type Translation struct {
 	named   []llm.Event // scratch
 	begun   bool
 	ended   bool
-	fold    llm.Folder // of an answer that is not streamed
-	next    *Call      // what a whole answer was paused for
+	gathers bool       // the client waits for a whole answer
+	fold    llm.Folder // of such an answer
+	next    *Call      // what the answer was paused for
+	loop    *loop      // of the tools that the gateway runs; nil when there are none
+	paused  bool       // for those
 	usage   llm.Usage
 	known   bool
 	seen    int64 // bytes of text
@@ -37,6 +40,9 @@ var _ Follower = (*Translation)(nil)
 
 // Translate says a request in an upstream's dialect.
 func Translate(req *llm.Request, in Inbound, out Outbound, caps *llm.Caps, ask *Ask) (*Translation, error) {
+	if err := unasked(req); err != nil {
+		return nil, err
+	}
 	call, err := out.Encode(req, caps)
 	if err != nil {
 		return nil, err
@@ -75,15 +81,56 @@ func (t *Translation) tell(dst []byte, events []llm.Event) []byte {
 	for _, e := range events {
 		t.named = t.restore.Event(t.named[:0], e)
 		for _, e := range t.named {
-			t.see(e)
-			dst = t.encoder.Event(dst, e)
+			if t.loop == nil {
+				dst = t.put(dst, e)
+				continue
+			}
+			for _, e := range t.loop.event(e) {
+				dst = t.put(dst, e)
+			}
 		}
 	}
 	return dst
 }
 
+// put tells an event, or gathers it.
+func (t *Translation) put(dst []byte, e llm.Event) []byte {
+	t.see(e)
+	if t.gathers {
+		t.fold.Add(e)
+		return dst
+	}
+	return t.encoder.Event(dst, e)
+}
+
+// over takes the end of the upstream's answer.
+func (t *Translation) over(dst []byte) []byte {
+	if t.loop != nil {
+		if len(t.loop.order) > 0 {
+			t.paused = true
+			return dst
+		}
+		for _, e := range t.loop.rest() {
+			dst = t.put(dst, e)
+		}
+	}
+	return t.conclude(dst)
+}
+
+// conclude ends the client's answer.
+func (t *Translation) conclude(dst []byte) []byte {
+	t.ended = true
+	if t.gathers {
+		return t.inbound.AppendAnswer(dst, &t.fold.Answer, t.ask)
+	}
+	return t.encoder.End(dst)
+}
+
 // Frame implements Follower.
 func (t *Translation) Frame(dst []byte, f sse.Frame) ([]byte, bool, error) {
+	if t.paused {
+		return dst, false, nil // nothing that comes behind an end matters
+	}
 	if t.decoder == nil {
 		t.start()
 	}
@@ -94,7 +141,7 @@ func (t *Translation) Frame(dst []byte, f sse.Frame) ([]byte, bool, error) {
 		return dst, false, err
 	}
 	if t.decoder.Done() {
-		dst, t.ended = t.encoder.End(dst), true
+		dst = t.over(dst)
 	}
 	return dst, false, nil
 }
@@ -116,8 +163,7 @@ func (t *Translation) End(dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	t.ended = true
-	return t.encoder.End(dst), nil
+	return t.over(dst), nil
 }
 
 // Fail implements Follower.
@@ -139,7 +185,8 @@ func (t *Translation) Usage(in int64) llm.Usage {
 
 // Whole translates an answer that came whole, into the stream that the client
 // asked for or into a whole answer. Of one that is paused, the rest comes with
-// the next call, and body must stay as it is until then.
+// the next call, or once the gateway's own tools were run, and body must stay
+// as it is until then.
 func (t *Translation) Whole(dst, body []byte, stream bool) ([]byte, error) {
 	if t.decoder == nil {
 		t.start()
@@ -148,30 +195,15 @@ func (t *Translation) Whole(dst, body []byte, stream bool) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	t.next = t.Resume(true)
-	if stream {
-		dst = t.tell(dst, events)
-		if t.next != nil {
-			return dst, nil
-		}
-		t.ended = true
-		return t.encoder.End(dst), nil
-	}
-	for _, e := range events {
-		t.named = t.restore.Event(t.named[:0], e)
-		for _, e := range t.named {
-			t.see(e)
-			t.fold.Add(e)
-		}
-	}
-	if t.next != nil {
+	t.next, t.gathers = t.Resume(true), !stream
+	if dst = t.tell(dst, events); t.next != nil {
 		return dst, nil
 	}
-	return t.inbound.AppendAnswer(dst, &t.fold.Answer, t.ask), nil
+	return t.over(dst), nil
 }
 
 // Resume returns the call that goes on with an answer that the upstream
-// paused, once; nil when it did not. closed means that the upstream closed the
+// paused, or for which tools were run, once; nil when there is none. closed means that the upstream closed the
 // stream before.
 func (t *Translation) Resume(closed bool) *Call {
 	if next := t.next; next != nil {

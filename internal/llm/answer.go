@@ -267,6 +267,13 @@ func (c *ServerCall) Clone() {
 		sources[i] = Source{s.URL.Clone(), s.Title.Clone()}
 	}
 	c.Sources = sources
+	if c.MCP != nil {
+		step := *c.MCP
+		for _, r := range []*Raw{&step.Args, &step.Output, &step.Error, &step.Approval, &step.Reason, &step.Tools} {
+			*r = r.Clone()
+		}
+		c.MCP = &step
+	}
 	if c.Image != nil {
 		image := *c.Image
 		image.Data, image.URL = image.Data.Clone(), image.URL.Clone()

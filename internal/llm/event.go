@@ -19,7 +19,7 @@ const (
 	MessageItem ItemKind = iota
 	ReasoningItem
 	CallItem
-	ServerItem // told whole, by Close.Server
+	ServerItem // told whole, by Close.Server, unless it is Live
 )
 
 // Channel is where the text of a Delta belongs.
@@ -57,6 +57,9 @@ type Open struct {
 	Call   CallKind // of a call
 	Phase  Raw
 	Server ServerKind
+	// Live: of a ServerItem, it is told as it goes on. Name and Space are then
+	// those of a tool and its server, and its arguments come in deltas.
+	Live bool
 	// Opaque of a call stands with its beginning, where it is known by then.
 	Opaque []Opaque
 }
@@ -92,6 +95,10 @@ type Seal struct {
 	Item   int
 	Opaque Opaque
 }
+
+// Running says that a live ServerItem has all that it was asked with, and is
+// run.
+type Running struct{ Item int }
 
 // Close ends an item.
 type Close struct {
@@ -144,6 +151,7 @@ func (Annotate) event() {}
 func (Picture) event()  {}
 func (Logprobs) event() {}
 func (Seal) event()     {}
+func (Running) event()  {}
 func (Close) event()    {}
 func (Used) event()     {}
 func (Finish) event()   {}

@@ -195,9 +195,35 @@ type ServerCall struct {
 	Outputs []Raw // texts of what the code printed
 	Image   *Media
 	Failed  bool
+	MCP     *MCPStep // of MCP
 	// Native is the call as its own dialect writes it, one value for each
 	// block or item.
 	Native []Raw
+}
+
+// MCPKind says what an MCPStep tells.
+type MCPKind uint8
+
+// The steps with a server of tools.
+const (
+	MCPCalled   MCPKind = iota // a tool was called
+	MCPListed                  // the server told its tools
+	MCPAsked                   // a call waits for the client's consent
+	MCPAnswered                // the client consented, or did not
+)
+
+// MCPStep is what happened with a server of tools (Model Context Protocol).
+type MCPStep struct {
+	Kind     MCPKind
+	Label    string // of the server
+	Name     string // of the tool
+	Args     Raw    // a JSON string, of a call and of a question
+	Output   Raw    // a JSON string; nil when the call failed
+	Error    Raw    // why a call or a listing failed; nil when it did not
+	Approval Raw    // ID of the question that was answered
+	Approved bool   // of the answer
+	Reason   Raw    // of the answer
+	Tools    Raw    // the array of those that a server has
 }
 
 // Source is where an upstream found something.
@@ -361,6 +387,38 @@ type ServerTool struct {
 	Domains  []Raw  // to search in; none is all
 	Blocked  []Raw
 	MaxUses  Raw
+	Size     string     // how much a search shall bring: "low", "medium", "high"; "" when not said
+	Offline  bool       // a search may not reach the live web
+	MCP      *MCPServer // of MCP
+}
+
+// MCPServer is a server of tools as a client names it.
+type MCPServer struct {
+	Label         string
+	URL           string
+	Connector     string
+	Authorization string
+	Headers       []Member
+	Allowed       *MCPFilter // tools that may be called; nil is all
+	Always        *MCPFilter // calls that need the client's consent
+	Never         *MCPFilter // calls that do not; all others do
+}
+
+// MCPFilter chooses tools of a server. One that says nothing chooses all.
+type MCPFilter struct {
+	Names    []string // nil is any
+	ReadOnly *bool    // as the server marks them
+}
+
+// Fits reports whether a tool is chosen.
+func (f *MCPFilter) Fits(name string, readOnly bool) bool {
+	switch {
+	case f == nil:
+		return false
+	case f.Names != nil && !slices.Contains(f.Names, name):
+		return false
+	}
+	return f.ReadOnly == nil || *f.ReadOnly == readOnly
 }
 
 // ChoiceMode says whether a model must call tools.
@@ -382,6 +440,8 @@ type ToolChoice struct {
 	Allowed bool
 	Server  ServerKind // with Hosted: the upstream's tool that must be called
 	Hosted  bool
+	Label   string // with Hosted: of the server whose tool must be called
+	Tool    string // with Hosted: that tool; "" is any of the server's
 }
 
 // ToolName is how a client names a tool.

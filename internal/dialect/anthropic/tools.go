@@ -41,6 +41,11 @@ func (o *outgoing) hosted() ([]block, error) {
 	return out, nil
 }
 
+var _ dialect.Runner = Upstream{}
+
+// Runs implements dialect.Runner.
+func (Upstream) Runs(kind llm.ServerKind, _ bool, _ *llm.Caps) bool { return kind == llm.WebSearch }
+
 // needs reports whether the request makes no sense without one of the
 // upstream's tools: it is the only one, or must be called.
 func (o *outgoing) needs(s *llm.ServerTool) bool {

@@ -16,6 +16,13 @@ func begins(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' |
 // native are the tools of this dialect's hosts.
 var native = map[llm.ServerKind]string{llm.WebSearch: "googleSearch", llm.WebFetch: "urlContext", llm.CodeExecution: "codeExecution"}
 
+var _ dialect.Runner = Upstream{}
+
+// Runs implements dialect.Runner.
+func (Upstream) Runs(kind llm.ServerKind, functions bool, caps *llm.Caps) bool {
+	return native[kind] != "" && (!functions || caps.Gemini.ToolsAndSearch)
+}
+
 // tools writes tools and toolConfig, and returns the names of functions.
 func (e *encoder) tools(w *jsonedit.Writer) (*dialect.Names, error) {
 	functions, names := dialect.Functions(e.req.Tools, &dialect.Grammar{MaxName: maxName, First: begins}, e.notes)

@@ -168,6 +168,10 @@ func (a *answer) inside(e llm.Event) {
 		if !a.ignore[e.Item] && it != nil {
 			it.keep(e.Opaque)
 		}
+	case llm.Running:
+		if it != nil {
+			a.runs(it)
+		}
 	case llm.Close:
 		if !a.ignore[e.Item] && it != nil {
 			a.close(it, e)
@@ -187,8 +191,11 @@ func (a *answer) begin(e llm.Open) {
 		}
 	}
 	a.open = it
-	if e.Kind == llm.CallItem && e.Call <= llm.CustomCall {
+	switch {
+	case e.Kind == llm.CallItem && e.Call <= llm.CustomCall:
 		a.add(it)
+	case e.Live:
+		a.goOn(it, e.Server)
 	}
 }
 
@@ -257,6 +264,9 @@ func (a *answer) args(it *openItem, data llm.Raw) {
 	kind := "response.function_call_arguments.delta"
 	switch it.call {
 	case llm.FunctionCall:
+		if it.kind == llm.ServerItem {
+			kind = "response.mcp_call_arguments.delta"
+		}
 	case llm.CustomCall:
 		kind = "response.custom_tool_call_input.delta"
 	default:
@@ -331,7 +341,11 @@ func (a *answer) close(it *openItem, e llm.Close) {
 	a.open = nil
 	switch it.kind {
 	case llm.ServerItem:
-		if e.Server != nil {
+		switch {
+		case e.Server == nil:
+		case it.form.kind != "":
+			a.wentOn(it, e.Server)
+		default:
 			a.serve(e.Server)
 		}
 		return
@@ -398,14 +412,19 @@ func (a *answer) settle(status string, seals []string) {
 
 // done tells that an item is over.
 func (a *answer) done(it *openItem, status, sealed string) {
-	const kind = "response.output_item.done"
 	var item jsonedit.Writer
 	it.write(&item, status, sealed)
+	a.over(it, item.Bytes())
+}
+
+// over tells that an item, which is written, is over.
+func (a *answer) over(it *openItem, item []byte) {
+	const kind = "response.output_item.done"
 	w := a.event(kind)
 	w.SetInt("output_index", int64(it.index))
-	w.SetRaw("item", item.Bytes())
+	w.SetRaw("item", item)
 	a.send(kind)
-	a.output = append(a.output, item.Bytes())
+	a.output = append(a.output, item)
 }
 
 // end takes the end of the answer. Its last event waits for End: usage may

@@ -15,6 +15,7 @@ var serverCalls = map[string]llm.ServerKind{
 	"mcp_list_tools":        llm.MCP,
 	"mcp_call":              llm.MCP,
 	"mcp_approval_request":  llm.MCP,
+	"mcp_approval_response": llm.MCP,
 	"tool_search_call":      llm.OtherServerTool,
 	"tool_search_output":    llm.OtherServerTool,
 }
@@ -49,6 +50,7 @@ func serverCall(it *rawItem) *llm.ServerCall {
 		c.Image = generated(it)
 	case llm.MCP:
 		c.Input, _ = it.arguments.Object()
+		c.MCP = mcpStep(it)
 	}
 	return c
 }

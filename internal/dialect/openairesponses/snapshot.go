@@ -151,13 +151,28 @@ func withRequired(w *jsonedit.Writer, object llm.Raw, required ...string) {
 func echoTools(w *jsonedit.Writer, list llm.Raw) {
 	w.BeginArray()
 	for v := range jsonedit.Elements(list) {
-		if dialect.Text(v, "type") == "function" {
+		switch dialect.Text(v, "type") {
+		case "function":
 			withRequired(w, v, "description", "null", "parameters", "null", "strict", "null")
-		} else {
+		case "mcp":
+			withoutSecrets(w, v)
+		default:
 			w.Raw(v)
 		}
 	}
 	w.EndArray()
+}
+
+// withoutSecrets writes a tool without what opens its server: answers are kept.
+func withoutSecrets(w *jsonedit.Writer, tool llm.Raw) {
+	w.BeginObject()
+	for name, v := range jsonedit.Members(tool) {
+		if key := llm.Raw(name).Text(); key != "headers" && key != "authorization" {
+			w.RawName(name)
+			w.Raw(v)
+		}
+	}
+	w.EndObject()
 }
 
 func echoText(w *jsonedit.Writer, text llm.Raw) {
@@ -199,6 +214,9 @@ func (a *answer) serve(c *llm.ServerCall) {
 		form = servedForm{"image_generation_call", "ig_", "generating"}
 	case llm.FileSearch:
 		form = servedForm{"file_search_call", "fs_", "searching"}
+	case llm.MCP:
+		a.tellMCP(c)
+		return
 	default:
 		return // clients know no item for it, and some fail on what they do not know
 	}
@@ -247,12 +265,13 @@ func (a *answer) code(it *openItem, code llm.Raw) {
 
 // served tells that the call is over, and what came of it.
 func (a *answer) served(form servedForm, it *openItem, c *llm.ServerCall) {
-	status := "completed"
-	if c.Failed {
-		status = "failed"
-	}
 	var item jsonedit.Writer
-	form.begin(&item, it, status)
+	if c.Kind == llm.MCP {
+		writeMCP(&item, it, ending(c), c.MCP)
+		a.over(it, item.Bytes())
+		return
+	}
+	form.begin(&item, it, ending(c))
 	switch c.Kind {
 	case llm.WebSearch:
 		writeSearch(&item, c)
@@ -271,12 +290,7 @@ func (a *answer) served(form servedForm, it *openItem, c *llm.ServerCall) {
 		item.SetRaw("results", []byte("null"))
 	}
 	item.EndObject()
-	const kind = "response.output_item.done"
-	w := a.event(kind)
-	w.SetInt("output_index", int64(it.index))
-	w.SetRaw("item", item.Bytes())
-	a.send(kind)
-	a.output = append(a.output, item.Bytes())
+	a.over(it, item.Bytes())
 }
 
 func writeSearch(w *jsonedit.Writer, c *llm.ServerCall) {

@@ -19,6 +19,7 @@ type openItem struct {
 	space  string
 	phase  llm.Raw
 	block  int
+	form   servedForm // of an item that is told while it goes on
 
 	content, summary []*toldPart
 	current          *toldPart

@@ -202,6 +202,13 @@ func (t *readTool) serve(at, kind string) error {
 	if where := dialect.Member(t.Native, "user_location"); where.Kind() == jsonedit.KindObject {
 		t.Server.Location = withoutType(where)
 	}
+	switch k {
+	case llm.WebSearch:
+		t.Server.Size = dialect.Text(t.Native, "search_context_size")
+		t.Server.Offline = offline(t.Native)
+	case llm.MCP:
+		t.Server.MCP = mcpServer(t.Native)
+	}
 	return nil
 }
 
@@ -237,6 +244,7 @@ func (d *requestDecoder) toolChoice(value llm.Raw) error {
 		return dialect.NotServed("tool_choice.type", "A 'tool_choice' of the type %q cannot be given to the model's upstream: use auto, required or a function.", kind)
 	}
 	c.Mode, c.Hosted, c.Server = llm.ChoiceRequired, true, server
+	c.Label, c.Tool = dialect.Text(value, "server_label"), dialect.Text(value, "name")
 	return nil
 }
 
