@@ -27,6 +27,7 @@ type Config struct {
 	Sockets     bool     `yaml:"sockets" doc:"Serve Responses over WebSockets too."`
 	// A word, because YAML's readers differ on whether off is false.
 	ReasoningMemory string     `yaml:"reasoning_memory" enum:"on off" doc:"Keep, in memory, the models' sealed reasoning for clients that do not send it back."`
+	Tools           Tools      `yaml:"tools" doc:"Tools of Responses that Limen runs itself, for models whose upstream has none."`
 	Providers       []Provider `yaml:"providers" doc:"Upstreams by name. A vendor that Limen knows needs no more than its name and a key."`
 	Models          []Model    `yaml:"models" doc:"Models under names of your own, by the ID that clients use."`
 }
@@ -82,6 +83,34 @@ type State struct {
 	Retention Duration `yaml:"retention" doc:"How long a response is kept, and a conversation after its last turn."`
 	MaxSize   ByteSize `yaml:"max_size" doc:"All that is kept, compressed."`
 }
+
+// Tools are off unless they are configured.
+type Tools struct {
+	Timeout   Duration   `yaml:"timeout" doc:"How long one call of a tool may take."`
+	MCP       MCP        `yaml:"mcp" doc:"Servers of tools (Model Context Protocol, streamable HTTP)."`
+	WebSearch *WebSearch `yaml:"web_search" doc:"A search engine that answers with JSON, such as SearXNG, Brave or Tavily."`
+}
+
+// MCP names the servers that may be called. No other is.
+type MCP struct {
+	Servers []MCPServer `yaml:"servers" doc:"Servers by the label under which clients name them."`
+	Allow   []string    `yaml:"allow" check:"url pattern" doc:"URLs of servers that clients may name themselves: https://host/path, with *. for the subdomains of a host, and * at the end of a path. Absent: none."`
+}
+
+type MCPServer struct {
+	Label   string            `yaml:",key" check:"label"`
+	URL     string            `yaml:"url" check:"url" doc:"Where the server is."`
+	Headers map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers sent with every request to it, such as authorization."`
+}
+
+type WebSearch struct {
+	URL     string            `yaml:"url" check:"url" doc:"Where searches go, with the members of the query that are always the same, such as ?format=json."`
+	Method  string            `yaml:"method" enum:"get post" doc:"get sends the words as q in the query, post as query in a JSON body."`
+	APIKey  Secret            `yaml:"api_key" check:"header value" doc:"Sent as a bearer token."`
+	Headers map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers sent with every search, such as x-subscription-token."`
+}
+
+func (w *WebSearch) setDefaults() { w.Method = "get" }
 
 type Keys struct {
 	Prefix string `yaml:"prefix" enum:"limen_ sk-" doc:"What new keys begin with. Both kinds are accepted always."`
@@ -159,6 +188,7 @@ func Default() *Config {
 			Write: 30 * second, Body: 60 * second, Heartbeat: 15 * second, Drain: 30 * second,
 		},
 		Keys:    Keys{Prefix: "limen_"},
+		Tools:   Tools{Timeout: 60 * second},
 		Refresh: 10 * minute,
 		State:   State{Retention: 30 * day, MaxSize: 2048 * mebibyte},
 

@@ -206,6 +206,13 @@ timeouts: { connect: 1s, first_byte: 2m, idle: 1m30s, total: 2h, write: 1s, body
 keys: { prefix: sk- }
 refresh: 1h
 reasoning_memory: off
+tools:
+  timeout: 5s
+  mcp:
+    servers:
+      Docs_1: { url: "https://mcp.example.com/mcp?x=y", headers: { authorization: Bearer canary } }
+    allow: ["https://*.example.com/mcp*"]
+  web_search: { url: "http://127.0.0.1:8888/search?format=json", method: post, api_key: canary, headers: { X-A: b } }
 sockets: false
 state: {retention: 7d, max_size: 1GiB}
 providers:
@@ -242,6 +249,14 @@ models:
 			second, 2 * minute, 90 * second, 120 * minute, second, second, 0, second, Duration(250 * time.Millisecond),
 		},
 		Keys: Keys{"sk-"}, Refresh: 60 * minute, State: State{Retention: 7 * day, MaxSize: 1024 * mebibyte}, ReasoningMemory: "off",
+		Tools: Tools{
+			Timeout: 5 * second,
+			MCP: MCP{
+				Servers: []MCPServer{{Label: "Docs_1", URL: "https://mcp.example.com/mcp?x=y", Headers: map[string]Secret{"authorization": "Bearer canary"}}},
+				Allow:   []string{"https://*.example.com/mcp*"},
+			},
+			WebSearch: &WebSearch{URL: "http://127.0.0.1:8888/search?format=json", Method: "post", APIKey: "canary", Headers: map[string]Secret{"X-A": "b"}},
+		},
 		Providers: []Provider{{
 			Name: "lab", Vendor: "openai", BaseURL: "https://x.example.com/openai?api-version=2026-01-01", APIKey: "12345",
 			Speaks: []string{"anthropic", "gemini", "bedrock"}, Models: []Pattern{"a", "b-*"},

@@ -21,6 +21,7 @@ type rule struct {
 var (
 	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 	modelID      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
+	labelText    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	headerName   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 	domainName   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
 	patternText  = regexp.MustCompile(`^[^\s]{1,128}$`)
@@ -36,6 +37,12 @@ func ruleNamed(name string) rule {
 		return rule{want: "an http or https URL such as https://host/v1", test: testBaseURL, pattern: "^https?://"}
 	case "public url":
 		return rule{want: "an http or https URL such as https://host", test: testPublicURL, pattern: "^https?://"}
+	case "url":
+		return rule{want: "an http or https URL such as https://host/search", test: func(text string) error { _, err := parseURL(text); return err }, pattern: "^https?://"}
+	case "url pattern":
+		return rule{want: "the URL of a server such as https://mcp.example.com/*", test: testURLPattern, pattern: "^https?://"}
+	case "label":
+		return matching("a label: letters, digits, dash and underscore, at most 64", labelText)
 	case "origin":
 		return rule{want: "* or an origin such as https://host", test: testOrigin, pattern: `^(\*|https?://[^/?#@]+)$`}
 	case "header value":
@@ -162,6 +169,20 @@ func testPublicURL(text string) error {
 	}
 	if u.RawQuery != "" || u.ForceQuery {
 		return errors.New("the public URL takes no query")
+	}
+	return nil
+}
+
+// testURLPattern accepts a star where it stands for whole labels of a host, or
+// for the rest of a path.
+func testURLPattern(text string) error {
+	u, err := parseURL(text)
+	if err != nil {
+		return err
+	}
+	host, path := strings.TrimPrefix(u.Host, "*."), strings.TrimSuffix(u.Path, "*")
+	if u.RawQuery != "" || u.ForceQuery || host == "" || strings.Contains(host, "*") || strings.Contains(path, "*") {
+		return errors.New("expected a URL with a host, where *. may begin the host and * may end the path")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 // makes one problem.
 func (d *decoder) validate(c *Config, opt Options) {
 	d.validateTLS(&c.TLS)
+	d.validateTools(&c.Tools)
 	for i := range c.Providers {
 		d.validateProvider(&c.Providers[i], opt.Vendors)
 	}
@@ -35,6 +36,17 @@ func (d *decoder) validateTLS(t *TLS) {
 		d.complain(d.at[&t.Cert], "cert needs a key beside it")
 	case t.Key != "" && t.Cert == "":
 		d.complain(d.at[&t.Key], "key needs a cert beside it")
+	}
+}
+
+func (d *decoder) validateTools(t *Tools) {
+	for i := range t.MCP.Servers {
+		if s := &t.MCP.Servers[i]; s.URL == "" && !d.flawed[s] {
+			d.complain(d.at[s], "a server of tools needs a url")
+		}
+	}
+	if s := t.WebSearch; s != nil && s.URL == "" && !d.flawed[&t.WebSearch] {
+		d.complain(d.at[&t.WebSearch], "web_search needs a url")
 	}
 }
 

@@ -149,6 +149,38 @@ func dialer(connect time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second, Control: guard}
 }
 
+// DialTools dials servers of tools. public says that a client named the
+// server: then no address of a private network is reached.
+func DialTools(connect time.Duration, public bool) func(ctx context.Context, network, address string) (net.Conn, error) {
+	d := dialer(connect)
+	if public {
+		d.Control = guardPublic
+	}
+	return d.DialContext
+}
+
+// errPrivate is a dial to a private network for somebody outside.
+var errPrivate = errors.New("the address is in a private network, which clients cannot have called")
+
+// guardPublic is guard for addresses that a client had a hand in.
+func guardPublic(network, address string, c syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if ip := at.Addr().Unmap(); !ip.IsGlobalUnicast() || ip.IsPrivate() || shared.Contains(ip) || translated.Contains(ip) {
+		return errPrivate
+	}
+	return guard(network, address, c)
+}
+
+// Networks that are as private as those that [netip.Addr.IsPrivate] knows: of
+// carriers, and the whole of IPv4 within IPv6.
+var (
+	shared     = netip.MustParsePrefix("100.64.0.0/10")
+	translated = netip.MustParsePrefix("64:ff9b::/96")
+)
+
 func newTLSTransport(connect time.Duration) *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,

@@ -439,3 +439,32 @@ func TestEscapedBaseURL(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// What a client names leads to no address of a private network, and what the
+// operator names to none that hands out credentials.
+func TestAddressesOfTools(t *testing.T) {
+	for address, want := range map[string][2]bool{ // of the operator, of clients
+		"93.184.216.34:443":           {true, true},
+		"[2606:2800:220:1::1]:443":    {true, true},
+		"127.0.0.1:80":                {true, false},
+		"[::1]:80":                    {true, false},
+		"10.0.0.1:80":                 {true, false},
+		"172.16.9.9:80":               {true, false},
+		"192.168.1.1:80":              {true, false},
+		"100.64.0.1:80":               {true, false},
+		"169.254.1.1:80":              {true, false},
+		"0.0.0.0:80":                  {true, false},
+		"224.0.0.1:80":                {true, false},
+		"[fd00::1]:80":                {true, false},
+		"[fe80::1%eth0]:80":           {true, false},
+		"[::ffff:10.0.0.1]:80":        {true, false},
+		"[64:ff9b::7f00:1]:80":        {true, false},
+		"169.254.169.254:80":          {false, false},
+		"100.100.100.200:80":          {false, false},
+		"[::ffff:169.254.169.254]:80": {false, false},
+	} {
+		if got := [2]bool{guard("tcp", address, nil) == nil, guardPublic("tcp", address, nil) == nil}; got != want {
+			t.Errorf("%s: got %v, want %v", address, got, want)
+		}
+	}
+}
