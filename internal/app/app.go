@@ -208,11 +208,17 @@ func (a *app) logFormat(cfg *config.Config) string {
 func (a *app) apply(ctx context.Context, cfg *config.Config) error {
 	a.reload.Lock()
 	defer a.reload.Unlock()
+	hosted, err := a.toolsOf(cfg)
+	if err != nil {
+		return err
+	}
 	if err := a.catalog.Apply(ctx, setup(ctx, cfg)); err != nil {
 		return err
 	}
 	a.data.State.Apply(&state.Settings{Retention: cfg.State.Retention.Std(), MaxBytes: int64(cfg.State.MaxSize)})
-	a.gateway.Apply(settings(cfg))
+	set := settings(cfg)
+	set.Tools = hosted
+	a.gateway.Apply(set)
 	a.setLevel(cfg)
 	a.config.Store(cfg)
 	return nil

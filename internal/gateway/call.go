@@ -14,6 +14,7 @@ import (
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/store"
+	"github.com/limen-gateway/limen/internal/tools"
 )
 
 // Call is the one record that flows through a call. Its log line, usage row
@@ -49,6 +50,7 @@ type Call struct {
 	launched   bool             // it goes on in the background, as a call of its own
 	unkept     []byte           // the end of a stream whose turn could not be kept
 	session    *state.Session   // of the socket that it came by; nil elsewhere
+	tools      *tools.Run       // that the gateway runs for the answer; nil when there are none
 	turn       *state.Turn      // of a call that goes on from others, or that others may go on from
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/telemetry"
+	"github.com/limen-gateway/limen/internal/tools"
 )
 
 // Settings are what a reload of the configuration may change. They are
@@ -39,6 +40,8 @@ type Settings struct {
 	PublicURL string   // where clients reach the gateway; empty: as they say
 	Sockets   bool     // WebSockets are served
 	Remember  bool     // opaque reasoning is kept for clients that drop it
+
+	Tools *tools.Tools // that the gateway runs for models whose upstream has none
 }
 
 // Models says which models there are now.

@@ -51,6 +51,13 @@ func (c *Call) readAnswer(resp *http.Response, use func(body []byte) error) erro
 		if body, err = c.whole(body, *buf); err != nil {
 			return c.redacted(err)
 		}
+		if c.paused() {
+			body, _, err = c.runCalls(body, func(out []byte) ([]byte, error) { return out, nil })
+			c.Usage = c.way.translation.Usage(c.BytesIn)
+			if err != nil {
+				return err
+			}
+		}
 		if resp, err = c.resume(true); err != nil {
 			return err
 		}
@@ -109,10 +116,15 @@ func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
 			break
 		}
 		if len(out) > 0 && follower.Begun() {
-			if err := c.answer.write(out); err != nil {
-				return clientLeft(err)
+			if out, err = c.hand(out); err != nil {
+				return err
 			}
-			out = out[:0]
+		}
+		if c.paused() {
+			if out, last, err = c.runCalls(out, c.hand); err != nil {
+				return err
+			}
+			continue
 		}
 		switch err := reader.Fill(); {
 		case err == io.EOF:
@@ -144,6 +156,14 @@ func (g *Gateway) relayStream(c *Call, upstream io.Reader) error {
 	}
 	c.drain(upstream)
 	return nil
+}
+
+// hand writes frames to the client; the room is for the next.
+func (c *Call) hand(out []byte) ([]byte, error) {
+	if err := c.answer.write(out); err != nil {
+		return out, clientLeft(err)
+	}
+	return out[:0], nil
 }
 
 // followBuffered handles the frames that are in the reader's buffer. last is

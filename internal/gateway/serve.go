@@ -37,6 +37,9 @@ func (g *Gateway) begin(x *exchange, d Door) *Call {
 
 // end gives back all that the call holds.
 func (c *Call) end() {
+	if c.tools != nil {
+		c.tools.Close()
+	}
 	if c.release != nil {
 		c.release()
 	}

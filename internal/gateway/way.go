@@ -58,7 +58,11 @@ type outgoing struct {
 // prepare says the client's request as the target takes it. It takes over
 // body.
 func (g *Gateway) prepare(c *Call, header http.Header, body *[]byte) (out outgoing, err error) {
-	if c.way.outbound == nil && (c.way.caps.Retold || c.Dialect.Anew(*body, c.way.caps)) {
+	switch {
+	case c.way.outbound != nil:
+	case g.standsIn(c, *body):
+		c.way.outbound = g.outbound[c.Dialect.Name()]
+	case c.way.caps.Retold || c.Dialect.Anew(*body, c.way.caps):
 		c.way.outbound, c.way.asks = g.outbound[c.Dialect.Name()], !c.way.caps.Retold
 	}
 	if c.way.outbound == nil {
@@ -111,6 +115,9 @@ func (g *Gateway) translate(c *Call, client *[]byte) (outgoing, error) {
 	if err != nil {
 		return outgoing{}, err
 	}
+	if err := c.runTools(req); err != nil {
+		return outgoing{}, err
+	}
 	g.memory.recall(c, req)
 	translation := g.aside(c, req)
 	if translation == nil {
@@ -121,6 +128,9 @@ func (g *Gateway) translate(c *Call, client *[]byte) (outgoing, error) {
 	}
 	c.way.translation = translation
 	translation.Watch(g.memory.watch(c))
+	if c.tools != nil {
+		translation.Host(c.tools.Host, req)
+	}
 	call := translation.Call
 	call.Rounds = maxRounds
 	c.notes.Add(call.Notes)
