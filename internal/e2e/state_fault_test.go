@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -463,6 +464,36 @@ func TestSocketQueue(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 			break
+		}
+	}
+}
+
+// TestConversationGoesOn has a client that begins the next turn of a
+// conversation as soon as it hears that the last one is over, or has failed.
+func TestConversationGoesOn(t *testing.T) {
+	t.Parallel()
+	g := start(t, provider(newUpstream(t)))
+	var conv struct{ ID string }
+	if made := g.post(t, "/conversations", `{}`); json.Unmarshal([]byte(made.body), &conv) != nil || conv.ID == "" {
+		t.Fatalf("%d %s", made.status, made.body)
+	}
+	for i, prompt := range []string{"Hi", "[[fault:cut]]", "And?", "Hi", "[[fault:error-late 4]]", "On", "Hi", "Hi", "Hi", "Hi"} {
+		r, err := g.client.Do(g.request(t, t.Context(), http.MethodPost, "/responses", strings.NewReader(
+			fmt.Sprintf(`{"model":"up/small","stream":true,"conversation":%q,"input":%q}`, conv.ID, prompt))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		if r.StatusCode != 200 {
+			t.Fatalf("turn %d: status %d", i, r.StatusCode)
+		}
+		lines := bufio.NewReader(r.Body)
+		for over := false; !over; {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			over = strings.HasPrefix(line, "event: response.completed") || strings.HasPrefix(line, "event: response.failed")
 		}
 	}
 }

@@ -120,6 +120,9 @@ func (g *Gateway) fail(c *Call, err error) {
 	}
 	c.BytesOut = c.answer.sent() // without the words of the failure
 	g.account(c)
+	if c.turn != nil {
+		c.turn.Close(c.ctx) // whoever hears of the failure may try again
+	}
 	if c.answer.refuse(c.Err) || c.Err.Kind == llm.Canceled {
 		return
 	}

@@ -258,6 +258,7 @@ func (t *Turn) Commit(ctx context.Context, response []byte) error {
 	if t.session != nil {
 		t.session.keep(t.ID, t.past, t.from)
 	}
+	t.unlock(ctx) // whoever hears of the end may begin the next turn
 	return nil
 }
 
