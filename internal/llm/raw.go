@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/limen-gateway/limen/internal/jsonedit"
 )
@@ -31,6 +32,21 @@ func (r Raw) Given() bool {
 
 // Blank reports whether r is absent, null or the empty string.
 func (r Raw) Blank() bool { return !r.Given() || len(r) == len(`""`) && r[0] == '"' }
+
+// White reports whether a string is nothing but white space.
+func (r Raw) White() bool {
+	in := r.Inner()
+	for i := 0; i < len(in); i++ {
+		switch c := in[i]; {
+		case c == ' ':
+		case c == '\\' && i+1 < len(in) && strings.IndexByte("ntr", in[i+1]) >= 0:
+			i++
+		default:
+			return false
+		}
+	}
+	return true
+}
 
 // Kind is the type of the value.
 func (r Raw) Kind() jsonedit.Kind { return jsonedit.KindOf(r) }

@@ -1,6 +1,9 @@
 package llm
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Request is what a client asks for, in no dialect's form. A client's decoder
 // makes it, an upstream's encoder says it; nothing else looks into it.
@@ -74,6 +77,33 @@ func (w *Words) Param(chat string) string {
 		return w.Params[chat]
 	}
 	return chat
+}
+
+// List is the client's name of the member that lists messages or items.
+func (w *Words) List() string {
+	if w == nil {
+		return "messages"
+	}
+	return w.Items
+}
+
+// Place is the client's path of an item or a part, and of what suffix says
+// below it.
+func (w *Words) Place(at Pos, suffix string) string {
+	return w.Within(w.List()+"["+strconv.Itoa(at.Item)+"]", at.Part) + suffix
+}
+
+// Within is the client's path of a part of what stands at a path; that itself
+// when part is -1.
+func (w *Words) Within(path string, part int) string {
+	parts := "content"
+	if w != nil {
+		parts = w.Parts
+	}
+	if part < 0 || parts == "" {
+		return path
+	}
+	return path + "." + parts + "[" + strconv.Itoa(part) + "]"
 }
 
 // Pos is where an item or a part stood: the index of the message or item it

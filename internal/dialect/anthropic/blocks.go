@@ -62,21 +62,6 @@ func (b *block) size() int {
 	return n
 }
 
-// blank reports whether a text is nothing but white space.
-func blank(s llm.Raw) bool {
-	in := s.Inner()
-	for i := 0; i < len(in); i++ {
-		switch c := in[i]; {
-		case c == ' ':
-		case c == '\\' && i+1 < len(in) && strings.IndexByte("ntr", in[i+1]) >= 0:
-			i++
-		default:
-			return false
-		}
-	}
-	return true
-}
-
 // dropNames notes what a message says beside its parts.
 func (b *builder) dropNames(m *llm.Message) {
 	if m.Name.Given() {
@@ -119,7 +104,7 @@ func (b *builder) instruction(m *llm.Message) (texts []block, err error) {
 			param := b.place(m.Pos, "")
 			return nil, dialect.NotPossible(param, "Instructions other than text are not possible with this model ('%s'); give them as a message of the user.", param)
 		}
-		if !blank(t.Text) {
+		if !t.Text.White() {
 			texts = append(texts, block{kind: sayBlock, text: t.Text, cache: t.Cache})
 		}
 	}
@@ -179,7 +164,7 @@ func assistantNext(rest []llm.Item) bool {
 			if len(item.Parts) == 0 || item.Role.Instructs() {
 				continue
 			}
-			if t, ok := item.Parts[0].(*llm.Text); ok && len(item.Parts) == 1 && blank(t.Text) {
+			if t, ok := item.Parts[0].(*llm.Text); ok && len(item.Parts) == 1 && t.Text.White() {
 				continue
 			}
 			return item.Role == llm.Assistant
@@ -212,7 +197,7 @@ func (b *builder) assistant(m *llm.Message) error {
 		default:
 			continue
 		}
-		if blank(said.text) {
+		if said.text.White() {
 			continue
 		}
 		t := b.to(assistantRole, m.Pos)
@@ -339,7 +324,7 @@ func (b *builder) result(r *llm.ToolResult) (block, error) {
 func (b *builder) part(p llm.Part) (*block, error) {
 	switch p := p.(type) {
 	case *llm.Text:
-		if blank(p.Text) {
+		if p.Text.White() {
 			return nil, nil
 		}
 		return &block{kind: sayBlock, text: p.Text, cache: p.Cache}, nil

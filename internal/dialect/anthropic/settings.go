@@ -116,7 +116,7 @@ func number(value llm.Raw) float64 {
 func (o *outgoing) stops() {
 	begun := false
 	for i, s := range o.req.Limits.Stop {
-		if blank(s) {
+		if s.White() {
 			o.notes.Drop(fmt.Sprintf("%s[%d]", o.param("stop"), i))
 			continue
 		}

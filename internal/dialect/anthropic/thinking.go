@@ -87,7 +87,7 @@ func (o *outgoing) sayEffort(wish string) {
 func (o *outgoing) turnOff() {
 	o.thinking, o.budgeted = nil, false
 	if o.thinks(disabled) {
-		o.thinking = thinkingOf(disabled, "", 0)
+		o.thinking = dialect.Thinking(disabled, "", 0)
 	}
 }
 
@@ -95,12 +95,12 @@ func (o *outgoing) turnOff() {
 func (o *outgoing) thinkNot() {
 	switch {
 	case o.thinks(disabled):
-		o.thinking = thinkingOf(disabled, "", 0)
+		o.thinking = dialect.Thinking(disabled, "", 0)
 		return
 	case o.thinks(betweenTools):
-		o.thinking = thinkingOf(betweenTools, "", 0)
+		o.thinking = dialect.Thinking(betweenTools, "", 0)
 	case o.thinks(adaptive):
-		o.thinking = thinkingOf(adaptive, o.display(), 0)
+		o.thinking = dialect.Thinking(adaptive, dialect.ThinkingDisplay(o.req), 0)
 		o.effort = o.caps.NearestEffort("low")
 	}
 	o.notes.Degrade("effort_none")
@@ -116,7 +116,7 @@ func (o *outgoing) thinkBetween(effort string) {
 		o.notes.Clamp(o.param("reasoning_effort"))
 		effort = "high"
 	}
-	o.thinking = thinkingOf(betweenTools, "", 0)
+	o.thinking = dialect.Thinking(betweenTools, "", 0)
 	o.sayEffort(effort)
 }
 
@@ -124,7 +124,7 @@ func (o *outgoing) thinkBetween(effort string) {
 func (o *outgoing) thinkHard(effort string) {
 	switch {
 	case o.thinks(adaptive):
-		o.thinking = thinkingOf(adaptive, o.display(), 0)
+		o.thinking = dialect.Thinking(adaptive, dialect.ThinkingDisplay(o.req), 0)
 		o.sayEffort(effort)
 	case o.thinks(enabled):
 		budget, known := budgets[effort]
@@ -167,7 +167,7 @@ func (o *outgoing) thinkFor(budget int64) {
 // thinkFreely thinks as the model likes.
 func (o *outgoing) thinkFreely() {
 	if o.thinks(adaptive) {
-		o.thinking = thinkingOf(adaptive, o.display(), 0)
+		o.thinking = dialect.Thinking(adaptive, dialect.ThinkingDisplay(o.req), 0)
 		return
 	}
 	o.thinkHard("medium")
@@ -182,37 +182,10 @@ func (o *outgoing) budget(tokens int64) {
 		return
 	}
 	display := ""
-	if o.display() == "omitted" {
+	if dialect.ThinkingDisplay(o.req) == "omitted" {
 		display = "omitted"
 	}
-	o.thinking, o.budgeted = thinkingOf(enabled, display, tokens), true
-}
-
-// display is whether the client wants to see summaries of the thinking.
-func (o *outgoing) display() string {
-	wish := o.req.Reasoning
-	switch {
-	case wish.Display != "":
-		return wish.Display
-	case wish.Summary != nil && !wish.Summary.Given():
-		return "omitted"
-	}
-	return "summarized"
-}
-
-// thinkingOf is the object that says how to think.
-func thinkingOf(kind, display string, budget int64) llm.Raw {
-	var w jsonedit.Writer
-	w.BeginObject()
-	w.SetText("type", kind)
-	if display != "" {
-		w.SetText("display", display)
-	}
-	if budget > 0 {
-		w.SetInt("budget_tokens", budget)
-	}
-	w.EndObject()
-	return w.Bytes()
+	o.thinking, o.budgeted = dialect.Thinking(enabled, display, tokens), true
 }
 
 // openToolTurn reports whether the conversation ends in results of tools whose

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -145,18 +144,10 @@ func answer(calls []*openCall, r *llm.ToolResult) bool {
 
 // place is where an item or part stood in the client's request.
 func (o *outgoing) place(at llm.Pos, suffix string) string {
-	items, parts := "messages", "content"
-	if o.words != nil {
-		items, parts = o.words.Items, o.words.Parts
-	}
-	path := fmt.Sprintf("%s[%d]", items, at.Item)
 	if at.Item == systemTurn {
-		path = systemRole
+		return o.words.Within(systemRole, at.Part) + suffix
 	}
-	if at.Part >= 0 && parts != "" {
-		path += fmt.Sprintf(".%s[%d]", parts, at.Part)
-	}
-	return path + suffix
+	return o.words.Place(at, suffix)
 }
 
 func (o *outgoing) unpaired(at llm.Pos, format string) error {
@@ -169,10 +160,7 @@ func (o *outgoing) unpaired(at llm.Pos, format string) error {
 
 // checkEnds looks at how the conversation begins and ends.
 func (o *outgoing) checkEnds() error {
-	items := "messages"
-	if o.words != nil {
-		items = o.words.Items
-	}
+	items := o.words.List()
 	if len(o.turns) == 0 {
 		return dialect.NotPossible(items, "'%s' without any text of the user is not possible with this model; add a message of the user.", items)
 	}

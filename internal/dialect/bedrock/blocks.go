@@ -60,25 +60,10 @@ func (b *builder) part(p llm.Part) ([]block, error) {
 
 // said is a text, which may not be empty.
 func said(text llm.Raw, cache *llm.Breakpoint) []block {
-	if blank(text) {
+	if text.White() {
 		return nil
 	}
 	return []block{{kind: textBlock, text: text, cache: cache}}
-}
-
-// blank reports whether a text is nothing but white space.
-func blank(s llm.Raw) bool {
-	in := s.Inner()
-	for i := 0; i < len(in); i++ {
-		switch c := in[i]; {
-		case c == ' ':
-		case c == '\\' && i+1 < len(in) && strings.IndexByte("ntr", in[i+1]) >= 0:
-			i++
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // trimmed is a text without white space at its end, where a model refuses it.

@@ -97,10 +97,7 @@ func (e *encoder) items() []llm.Item {
 // checkEnds looks at how the conversation begins and ends.
 func (e *encoder) checkEnds() error {
 	if len(e.turns) == 0 {
-		p := e.param("messages")
-		if e.req.Words != nil {
-			p = e.req.Words.Items
-		}
+		p := e.req.Words.List()
 		return dialect.NotPossible(p, "'%s' has nothing but instructions or empty texts, and this model needs a message to answer. Add a user message.", p)
 	}
 	if first := e.turns[0]; first.role != userRole {
@@ -268,7 +265,7 @@ func (b *builder) instruction(dst []block, m *llm.Message) ([]block, error) {
 			at := b.place(m.Pos)
 			return nil, dialect.NotPossible(at, "'%s' is no text, and instructions to this model are text only. Put it into a user message.", at)
 		}
-		if !blank(t.Text) {
+		if !t.Text.White() {
 			dst = append(dst, block{kind: textBlock, text: t.Text, cache: t.Cache})
 		}
 	}

@@ -76,17 +76,7 @@ func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) 
 func (e *encoder) param(chat string) string { return e.req.Words.Param(chat) }
 
 // place is where an item or a part stood in the client's request.
-func (e *encoder) place(p llm.Pos) string {
-	items, parts := "messages", "content"
-	if e.req.Words != nil {
-		items, parts = e.req.Words.Items, e.req.Words.Parts
-	}
-	at := items + "[" + strconv.Itoa(p.Item) + "]"
-	if p.Part >= 0 {
-		at += "." + parts + "[" + strconv.Itoa(p.Part) + "]"
-	}
-	return at
-}
+func (e *encoder) place(p llm.Pos) string { return e.req.Words.Place(p, "") }
 
 // refuse refuses what the service cannot do, and what it would need a store
 // for.
@@ -223,7 +213,7 @@ func (e *encoder) stops(w *jsonedit.Writer) {
 	}
 	var kept []llm.Raw
 	for i, s := range stops {
-		if blank(s) {
+		if s.White() {
 			e.notes.Drop(fmt.Sprintf("%s[%d]", e.param("stop"), i))
 			continue
 		}

@@ -140,7 +140,7 @@ func (e *encoder) think(effort string) {
 	case effort == "none":
 		e.thinkNot()
 	case wish.Mode == llm.ThinkingBetweenTools && e.thinks(betweenTools):
-		e.thinking = thinkingOf(betweenTools, "", 0)
+		e.thinking = dialect.Thinking(betweenTools, "", 0)
 		if effort == "xhigh" || effort == "max" {
 			e.notes.Clamp(e.param("reasoning_effort"))
 			effort = "high"
@@ -158,7 +158,7 @@ func (e *encoder) think(effort string) {
 		e.notes.Degrade("thinking_budget")
 		e.thinkHard(effortOf(wish.Budget))
 	case wish.Mode != llm.ThinkingUnset && e.thinks(adaptive):
-		e.thinking = thinkingOf(adaptive, e.display(), 0)
+		e.thinking = dialect.Thinking(adaptive, dialect.ThinkingDisplay(e.req), 0)
 	case wish.Mode != llm.ThinkingUnset:
 		e.thinkHard("medium")
 	}
@@ -198,7 +198,7 @@ func (e *encoder) turnOff() {
 	e.notes.Degrade("thinking_off")
 	e.thinking, e.budgeted = nil, false
 	if e.thinks(disabled) {
-		e.thinking = thinkingOf(disabled, "", 0)
+		e.thinking = dialect.Thinking(disabled, "", 0)
 	}
 }
 
@@ -206,12 +206,12 @@ func (e *encoder) turnOff() {
 func (e *encoder) thinkNot() {
 	switch {
 	case e.thinks(disabled):
-		e.thinking = thinkingOf(disabled, "", 0)
+		e.thinking = dialect.Thinking(disabled, "", 0)
 		return
 	case e.thinks(betweenTools):
-		e.thinking = thinkingOf(betweenTools, "", 0)
+		e.thinking = dialect.Thinking(betweenTools, "", 0)
 	case e.thinks(adaptive):
-		e.thinking = thinkingOf(adaptive, e.display(), 0)
+		e.thinking = dialect.Thinking(adaptive, dialect.ThinkingDisplay(e.req), 0)
 		e.effort = e.caps.NearestEffort("low")
 	}
 	e.notes.Degrade("effort_none")
@@ -220,7 +220,7 @@ func (e *encoder) thinkNot() {
 func (e *encoder) thinkHard(effort string) {
 	switch {
 	case e.thinks(adaptive):
-		e.thinking = thinkingOf(adaptive, e.display(), 0)
+		e.thinking = dialect.Thinking(adaptive, dialect.ThinkingDisplay(e.req), 0)
 		e.sayEffort(effort)
 	case e.thinks(enabled):
 		budget, known := budgets[effort]
@@ -239,33 +239,7 @@ func (e *encoder) thinkWithin(budget int64) {
 		e.turnOff()
 		return
 	}
-	e.thinking, e.budgeted = thinkingOf(enabled, "", budget), true
-}
-
-// display is whether the client wants to see summaries of the thinking.
-func (e *encoder) display() string {
-	wish := &e.req.Reasoning
-	switch {
-	case wish.Display != "":
-		return wish.Display
-	case wish.Summary != nil && !wish.Summary.Given():
-		return "omitted"
-	}
-	return "summarized"
-}
-
-func thinkingOf(kind, display string, budget int64) llm.Raw {
-	var w jsonedit.Writer
-	w.BeginObject()
-	w.SetText("type", kind)
-	if display != "" {
-		w.SetText("display", display)
-	}
-	if budget > 0 {
-		w.SetInt("budget_tokens", budget)
-	}
-	w.EndObject()
-	return w.Bytes()
+	e.thinking, e.budgeted = dialect.Thinking(enabled, "", budget), true
 }
 
 // openToolTurn reports whether the conversation ends in results of tools whose

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -60,17 +59,7 @@ func (Upstream) Encode(req *llm.Request, caps *llm.Caps) (*dialect.Call, error) 
 func (e *encoder) param(chat string) string { return e.req.Words.Param(chat) }
 
 // place is where an item or a part stood in the client's request.
-func (e *encoder) place(p llm.Pos) string {
-	items, parts := "messages", "content"
-	if e.req.Words != nil {
-		items, parts = e.req.Words.Items, e.req.Words.Parts
-	}
-	at := items + "[" + strconv.Itoa(p.Item) + "]"
-	if p.Part >= 0 {
-		at += "." + parts + "[" + strconv.Itoa(p.Part) + "]"
-	}
-	return at
-}
+func (e *encoder) place(p llm.Pos) string { return e.req.Words.Place(p, "") }
 
 // refuseState refuses what needs a store, and what changes the question.
 func (e *encoder) refuseState() error {

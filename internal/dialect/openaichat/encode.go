@@ -144,12 +144,7 @@ func (e *requestEncoder) refusals() error {
 }
 
 // items is the client's name of the list of messages.
-func (e *requestEncoder) items() string {
-	if e.req.Words == nil {
-		return words.Items
-	}
-	return e.req.Words.Items
-}
+func (e *requestEncoder) items() string { return e.req.Words.List() }
 
 func (e *requestEncoder) limits() error {
 	l := &e.req.Limits

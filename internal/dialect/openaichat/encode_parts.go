@@ -1,7 +1,6 @@
 package openaichat
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -9,17 +8,7 @@ import (
 )
 
 // place is the client's name of where a part stands.
-func (e *requestEncoder) place(pos llm.Pos, at string) string {
-	words := e.req.Words
-	if words == nil {
-		words = &llm.Words{Items: "messages", Parts: "content"}
-	}
-	path := words.Items + "[" + strconv.Itoa(pos.Item) + "]"
-	if pos.Part >= 0 {
-		path += "." + words.Parts + "[" + strconv.Itoa(pos.Part) + "]"
-	}
-	return path + at
-}
+func (e *requestEncoder) place(pos llm.Pos, at string) string { return e.req.Words.Place(pos, at) }
 
 // content writes the content of a message: a text alone as a string, unless
 // the client itself, in this dialect, wrote it as a part.

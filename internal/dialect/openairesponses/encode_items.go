@@ -1,8 +1,6 @@
 package openairesponses
 
 import (
-	"strconv"
-
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
 )
@@ -56,15 +54,7 @@ var roleWords = [...]string{llm.User: "user", llm.Assistant: "assistant", llm.Sy
 
 // path is the client's name of a place.
 func (e *requestEncoder) path(pos llm.Pos, suffix string) string {
-	items, parts := "messages", "content"
-	if words := e.req.Words; words != nil {
-		items, parts = words.Items, words.Parts
-	}
-	path := items + "[" + strconv.Itoa(pos.Item) + "]"
-	if pos.Part >= 0 {
-		path += "." + parts + "[" + strconv.Itoa(pos.Part) + "]"
-	}
-	return path + suffix
+	return e.req.Words.Place(pos, suffix)
 }
 
 func (e *requestEncoder) message(m *llm.Message) error {
