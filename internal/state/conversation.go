@@ -20,13 +20,9 @@ const lockTime = 2 * time.Minute
 // resolveConversation takes a conversation for the turn, and its items.
 func (t *Turn) resolveConversation(ctx context.Context) error {
 	k, id := t.keeper, t.ask.Conversation
-	if _, err := k.store.Conversation(ctx, t.owner, id); err != nil {
-		if missing(err) {
-			return notFound("Conversation", id)
-		}
-		return away(err)
-	}
 	switch err := t.lock(ctx); {
+	case missing(err):
+		return notFound("Conversation", id)
 	case errors.Is(err, store.ErrConflict):
 		e := llm.Errorf(llm.Conflict, "Another response is being made in the conversation '%s'. Try again when that is over.", clip(id))
 		e.Code, e.Param = "conversation_locked", "conversation"
@@ -34,8 +30,11 @@ func (t *Turn) resolveConversation(ctx context.Context) error {
 	case err != nil:
 		return away(err)
 	}
-	c, err := k.store.Conversation(ctx, t.owner, id) // with what was added before it was locked
-	if err != nil {
+	c, err := k.store.Conversation(ctx, t.owner, id)
+	switch {
+	case missing(err): // its time is over
+		return notFound("Conversation", id)
+	case err != nil:
 		return away(err)
 	}
 	t.past, err = k.read(ctx, t.owner, id, c.Length)
