@@ -127,7 +127,7 @@ func (g *Gateway) AwaitRuns(ctx context.Context) {
 // launch hands a call over to the background, and answers the client with a
 // response that is queued, or with the run's stream. It takes over body.
 func (g *Gateway) launch(c *Call, header http.Header, body *[]byte) error {
-	ask := &dialect.Ask{ID: c.requestID[len(requestIDPrefix):], Model: c.Request.Model, Begun: c.Started, Told: c.Request.Told}
+	ask := &dialect.Ask{ID: c.id(), Model: c.Request.Model, Begun: c.Started, Told: c.Request.Told}
 	if req, err := c.Dialect.Decode(*body, g.seal); err == nil { // else its upstream may take what cannot be said in another dialect
 		ask.Request = req
 	}

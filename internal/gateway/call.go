@@ -77,6 +77,9 @@ func newRequestID(now time.Time) string {
 	return string(hex.AppendEncode(text, id[:]))
 }
 
+// id is what tells the call from all others, without any prefix.
+func (c *Call) id() string { return c.requestID[len(requestIDPrefix):] }
+
 // status is the HTTP status of the outcome, also when a stream failed after
 // its 200 had gone out.
 func (c *Call) status() int {
@@ -89,7 +92,7 @@ func (c *Call) status() int {
 // newRecord is what is kept of the call.
 func (c *Call) newRecord(now time.Time) *store.Call {
 	r := &store.Call{
-		ID: c.requestID[len(requestIDPrefix):], Operation: c.Operation, Model: clip(c.Request.Model), Stream: c.Request.Stream,
+		ID: c.id(), Operation: c.Operation, Model: clip(c.Request.Model), Stream: c.Request.Stream,
 		Status: c.status(), Started: c.Started, FirstByte: c.FirstByte, Total: now.Sub(c.Started),
 		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage, Notes: c.notes.String(),
 	}

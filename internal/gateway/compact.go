@@ -56,7 +56,7 @@ func (g *Gateway) compact(c *Call, header http.Header, body *[]byte) error {
 	}
 	defer resp.Body.Close()
 	return c.readAnswer(resp, func(response []byte) error {
-		id := c.requestID[len(requestIDPrefix):]
+		id := c.id()
 		item, err := d.Compacted(response, id, g.seal)
 		if err != nil {
 			return err

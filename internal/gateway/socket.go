@@ -438,7 +438,7 @@ func (g *Gateway) warm(c *Call, r *http.Request) error {
 	if err != nil {
 		req = &llm.Request{} // its upstream may take what cannot be said in another dialect
 	}
-	encoder := c.Dialect.Encode(&dialect.Ask{Request: req, ID: c.requestID[len(requestIDPrefix):], Model: c.Request.Model, Begun: c.Started, Told: c.Request.Told})
+	encoder := c.Dialect.Encode(&dialect.Ask{Request: req, ID: c.id(), Model: c.Request.Model, Begun: c.Started, Told: c.Request.Told})
 	var frames []byte
 	for _, e := range []llm.Event{llm.Start{}, llm.Used{Known: true}, llm.Finish{}} {
 		frames = encoder.Event(frames, e)

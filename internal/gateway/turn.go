@@ -19,7 +19,7 @@ func (g *Gateway) recall(c *Call, body *[]byte) (*[]byte, error) {
 			return nil, err
 		}
 	}
-	turn, err := g.state.Open(c.ctx, c.Key.ID, c.requestID[len(requestIDPrefix):], context, c.session)
+	turn, err := g.state.Open(c.ctx, c.Key.ID, c.id(), context, c.session)
 	if err != nil {
 		buffer.Put(body)
 		return nil, err

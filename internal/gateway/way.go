@@ -146,7 +146,7 @@ func said(call *dialect.Call) outgoing {
 
 func (g *Gateway) ask(c *Call, req *llm.Request) *dialect.Ask {
 	return &dialect.Ask{
-		Request: req, ID: c.requestID[len(requestIDPrefix):], Model: c.Request.Model, Begun: c.Started,
+		Request: req, ID: c.id(), Model: c.Request.Model, Begun: c.Started,
 		Vendor: c.way.caps.Vendor, Origin: c.way.caps.Origin, Seal: g.seal, Told: c.Request.Told,
 		Noted: func(n llm.Notes) {
 			c.notes.Add(n)
