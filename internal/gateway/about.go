@@ -107,8 +107,8 @@ func (c *Call) cause() string {
 	if c.Err.Status != 0 {
 		text = fmt.Sprintf("upstream status %d: %s", c.Err.Status, text)
 	}
-	if c.Target != nil {
-		text = c.Target.Upstream.Redact(text)
+	if c.at != nil {
+		text = c.at.Target.Upstream.Redact(text)
 	}
 	return text
 }

@@ -127,7 +127,7 @@ func (c *Call) bodyError(err error, limit int64) error {
 	case errors.Is(err, errOver):
 		return llm.Errorf(llm.TooLarge, "The body of the request is larger than the %d bytes that are allowed.", limit)
 	case c.ctx.Err() != nil:
-		return c.ended(err)
+		return ended(c.ctx, err)
 	case badGzip(err):
 		return &llm.Error{Kind: llm.Invalid, Message: "The body of the request is not the gzip that its header says.", Err: err}
 	}

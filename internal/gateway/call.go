@@ -14,7 +14,6 @@ import (
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/store"
-	"github.com/limen-gateway/limen/internal/tools"
 )
 
 // Call is the one record that flows through a call. Its log line, usage row
@@ -27,7 +26,6 @@ type Call struct {
 	Dialect Door
 	Key     *keys.Key
 	Request dialect.Request
-	Target  *route.Target
 
 	Err       *llm.Error
 	FirstByte time.Duration // of the upstream's answer; 0 when there was none
@@ -39,19 +37,16 @@ type Call struct {
 	ctx        context.Context // ends when the client leaves or a wait is over
 	cancel     context.CancelCauseFunc
 	answer     *answer
-	way        way
-	follower   dialect.Follower // of the upstream's stream, once there is one
-	notes      llm.Notes        // what could not be said as it was written
-	release    func()           // gives back what the call holds on to; may be nil
-	sent       bool             // the upstream had, or may have had, the request
-	record     *store.Call      // once it is in the journal
-	streams    bool             // the client wants a stream, whatever the upstream is asked for
-	compaction compaction       // its conversation is compacted instead of answered
-	launched   bool             // it goes on in the background, as a call of its own
-	unkept     []byte           // the end of a stream whose turn could not be kept
-	session    *state.Session   // of the socket that it came by; nil elsewhere
-	tools      *tools.Run       // that the gateway runs for the answer; nil when there are none
-	turn       *state.Turn      // of a call that goes on from others, or that others may go on from
+	model      *route.Model
+	at         *attempt       // whose answer is the client's, or the last; nil before the first
+	notes      llm.Notes      // what could not be said as it was written, whoever serves
+	record     *store.Call    // once it is in the journal
+	streams    bool           // the client wants a stream, whatever the upstream is asked for
+	compaction compaction     // its conversation is compacted instead of answered
+	launched   bool           // it goes on in the background, as a call of its own
+	unkept     []byte         // the end of a stream whose turn could not be kept
+	session    *state.Session // of the socket that it came by; nil elsewhere
+	turn       *state.Turn    // of a call that goes on from others, or that others may go on from
 }
 
 // requestIDPrefix stands before a call's ID in headers and log lines.
@@ -96,11 +91,11 @@ func (c *Call) newRecord(now time.Time) *store.Call {
 		Status: c.status(), Started: c.Started, FirstByte: c.FirstByte, Total: now.Sub(c.Started),
 		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage, Notes: c.notes.String(),
 	}
+	if a := c.at; a != nil {
+		r.Provider, r.UpstreamModel, r.Notes = a.Target.Upstream.Name, a.Target.Model, a.notes.String()
+	}
 	if c.Key != nil {
 		r.KeyID = c.Key.ID
-	}
-	if c.Target != nil {
-		r.Provider, r.UpstreamModel = c.Target.Upstream.Name, c.Target.Model
 	}
 	if c.Err != nil {
 		r.Error = c.Err.Kind.String()

@@ -50,19 +50,18 @@ func (g *Gateway) compact(c *Call, header http.Header, body *[]byte) error {
 	if c.streams {
 		c.answer.wantStream()
 	}
-	resp, err := g.send(c, header, summary)
+	a, err := g.obtain(c, header, summary)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	return c.readAnswer(resp, func(response []byte) error {
+	return a.rest(func(response []byte) error {
 		id := c.id()
 		item, err := d.Compacted(response, id, g.seal)
 		if err != nil {
 			return err
 		}
 		if c.compaction == byOperation {
-			return g.conclude(c, d.Compaction(*body, response, item, id, c.Started.Unix()), false)
+			return g.conclude(a, d.Compaction(*body, response, item, id, c.Started.Unix()), false)
 		}
 		response = d.WithOutput(response, item)
 		if err := c.commit(response, false); err != nil {
@@ -71,6 +70,6 @@ func (g *Gateway) compact(c *Call, header http.Header, body *[]byte) error {
 		if c.streams {
 			response = c.Dialect.Replay(nil, response, &c.Request)
 		}
-		return g.conclude(c, response, c.streams)
+		return g.conclude(a, response, c.streams)
 	})
 }

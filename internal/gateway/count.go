@@ -52,18 +52,18 @@ func (g *Gateway) count(c *Call, r *http.Request) (int64, error) {
 		return 0, err
 	}
 	defer buffer.Put(body)
-	model, err := g.resolve(c)
+	if err := g.resolve(c); err != nil {
+		return 0, err
+	}
+	a, err := g.first(c)
 	if err != nil {
 		return 0, err
 	}
-	if c.Target, c.way, err = g.choose(c, model); err != nil {
-		return 0, err
-	}
-	call, err := g.counted(c, *body)
+	call, err := g.counted(a, *body)
 	if err != nil {
 		return 0, err
 	}
-	if tokens, err := g.countThere(c, r.Header, call); err == nil {
+	if tokens, err := g.countThere(a, r.Header, call); err == nil {
 		return tokens, nil
 	}
 	c.answer.header(estimateHeader, "true")
@@ -71,31 +71,31 @@ func (g *Gateway) count(c *Call, r *http.Request) (int64, error) {
 }
 
 // counted is the request as the upstream would get it.
-func (g *Gateway) counted(c *Call, body []byte) (*dialect.Call, error) {
-	if c.way.outbound == nil {
-		c.way.outbound = g.outbound[c.Dialect.Name()]
-		segments, _ := c.Dialect.Forward(nil, body, &c.Request, dialect.Upstream{Model: c.Target.Model})
-		return &dialect.Call{Path: c.Dialect.Path(), Body: bytes.Join(segments, nil)}, nil
+func (g *Gateway) counted(a *attempt, body []byte) (*dialect.Call, error) {
+	if a.way.outbound == nil {
+		a.way.outbound = g.outbound[a.Dialect.Name()]
+		segments, _ := a.Dialect.Forward(nil, body, &a.Request, dialect.Upstream{Model: a.Target.Model})
+		return &dialect.Call{Path: a.Dialect.Path(), Body: bytes.Join(segments, nil)}, nil
 	}
-	req, err := c.Dialect.Decode(body, g.seal)
+	req, err := a.Dialect.Decode(body, g.seal)
 	if err != nil {
 		return nil, err
 	}
-	return c.way.outbound.Encode(req, c.way.caps)
+	return a.way.outbound.Encode(req, a.way.caps)
 }
 
 // countThere asks the upstream.
-func (g *Gateway) countThere(c *Call, header http.Header, call *dialect.Call) (int64, error) {
-	counter, ok := c.way.outbound.(dialect.Counter)
+func (g *Gateway) countThere(a *attempt, header http.Header, call *dialect.Call) (int64, error) {
+	counter, ok := a.way.outbound.(dialect.Counter)
 	if !ok {
 		return 0, llm.Errorf(llm.Unsupported, "The upstream counts no tokens.")
 	}
 	out := said(counter.Count(call))
-	if c.way.translation == nil {
-		out.add(c.Dialect.Passed(header.Get))
+	if a.way.translation == nil {
+		out.add(a.Dialect.Passed(header.Get))
 	}
-	c.answer.enter(waiting)
-	resp, err := c.Target.Upstream.Post(c.ctx, out.path, out.body, false, out.header)
+	a.answer.enter(waiting)
+	resp, err := a.Target.Upstream.Post(a.ctx, out.path, out.body, false, out.header)
 	if err != nil {
 		return 0, err
 	}
@@ -106,7 +106,7 @@ func (g *Gateway) countThere(c *Call, header http.Header, call *dialect.Call) (i
 	}
 	defer buffer.Put(answer)
 	if resp.StatusCode != http.StatusOK {
-		return 0, c.failed(resp.StatusCode, *answer, 0)
+		return 0, a.failed(resp.StatusCode, *answer, 0)
 	}
 	return counter.Counted(*answer)
 }

@@ -27,13 +27,13 @@ const memoryLimit = 32 << 20
 
 func newMemory() *memory { return &memory{lru.New[memoryKey, *remembered](memoryLimit)} }
 
-func (c *Call) memoryKey(call llm.Raw) memoryKey {
-	return memoryKey{owner: c.Key.ID, origin: c.way.caps.Vendor + " " + c.way.caps.Origin, call: call.Text()}
+func (a *attempt) memoryKey(call llm.Raw) memoryKey {
+	return memoryKey{owner: a.Key.ID, origin: a.way.caps.Vendor + " " + a.way.caps.Origin, call: call.Text()}
 }
 
 // recall puts back what a request's calls have lost.
-func (m *memory) recall(c *Call, req *llm.Request) {
-	if !c.set.Remember || !forgetful(req.Items) {
+func (m *memory) recall(a *attempt, req *llm.Request) {
+	if !a.set.Remember || !forgetful(req.Items) {
 		return
 	}
 	items := make([]llm.Item, 0, len(req.Items)+4)
@@ -41,7 +41,7 @@ func (m *memory) recall(c *Call, req *llm.Request) {
 	for _, item := range req.Items {
 		call, ok := item.(*llm.ToolCall)
 		if ok && len(call.Opaque) == 0 {
-			if r, ok := m.calls.Get(c.memoryKey(call.ID)); ok {
+			if r, ok := m.calls.Get(a.memoryKey(call.ID)); ok {
 				call.Opaque = r.opaque
 				if _, thought := last.(*llm.Reasoning); r.reasoning != nil && !thought {
 					own := *r.reasoning
@@ -86,18 +86,18 @@ func forgetful(items []llm.Item) bool {
 }
 
 // watch returns what listens to the events of a call's answer.
-func (m *memory) watch(c *Call) func(llm.Event) {
-	if !c.set.Remember {
+func (m *memory) watch(a *attempt) func(llm.Event) {
+	if !a.set.Remember {
 		return nil
 	}
-	w := &memoryWatch{memory: m, call: c}
+	w := &memoryWatch{memory: m, of: a}
 	return w.event
 }
 
 // memoryWatch gathers the reasoning of an answer until calls follow it.
 type memoryWatch struct {
 	memory *memory
-	call   *Call
+	of     *attempt
 	fold   llm.Folder
 	at     map[int]int // their numbers in fold
 	last   *llm.Reasoning
@@ -151,7 +151,7 @@ func (w *memoryWatch) closed(item llm.Item) {
 			r.reasoning, w.used = w.last, true
 		}
 		if r.reasoning != nil || len(r.opaque) > 0 {
-			w.memory.keep(w.call.memoryKey(item.ID), r)
+			w.memory.keep(w.of.memoryKey(item.ID), r)
 		}
 	}
 }

@@ -14,24 +14,24 @@ const maxRounds = 5
 
 // resume asks the upstream to go on with an answer that it paused; nil when it
 // did not.
-func (c *Call) resume(closed bool) (*http.Response, error) {
-	if !c.translated() {
+func (a *attempt) resume(closed bool) (*http.Response, error) {
+	if !a.translated() {
 		return nil, nil
 	}
-	next := c.way.translation.Resume(closed)
+	next := a.way.translation.Resume(closed)
 	if next == nil {
 		return nil, nil
 	}
 	out := said(next)
 	defer out.body.Done()
-	return c.post(out)
+	return a.post(out)
 }
 
 // rounds are the frames of one answer, for which the upstream may want several
 // requests.
 type rounds struct {
 	dialect.Frames
-	call *Call
+	of   *attempt
 	body io.Closer // of the request that is read; nil for the first, which is its caller's
 }
 
@@ -51,13 +51,13 @@ func (r *rounds) Fill() error {
 
 // resume goes on with the frames of another request, if there is to be one.
 func (r *rounds) resume(closed bool) (bool, error) {
-	resp, err := r.call.resume(closed)
+	resp, err := r.of.resume(closed)
 	if resp == nil || err != nil {
 		return false, err
 	}
 	r.Close()
 	r.body = resp.Body
-	r.Frames = r.call.way.outbound.Frames(resp.Body, r.call.set.MaxEvent)
+	r.Frames = r.of.way.outbound.Frames(resp.Body, r.of.set.MaxEvent)
 	return true, nil
 }
 

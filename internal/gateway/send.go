@@ -22,12 +22,12 @@ var _ route.Viewer = (*keys.Key)(nil)
 
 // resolve finds the model that a call asks for. What is unknown right after a
 // start may be in a list that has yet to come.
-func (g *Gateway) resolve(c *Call) (*route.Model, error) {
-	if model := g.models.Table().Find(c.Key, c.Request.Model); model != nil {
-		return model, nil
+func (g *Gateway) resolve(c *Call) (err error) {
+	if c.model = g.models.Table().Find(c.Key, c.Request.Model); c.model == nil {
+		g.models.Await()
+		c.model, err = g.models.Table().Resolve(c.Key, c.Request.Model)
 	}
-	g.models.Await()
-	return g.models.Table().Resolve(c.Key, c.Request.Model)
+	return err
 }
 
 func spoken(m *route.Model) string {
@@ -42,43 +42,29 @@ func spoken(m *route.Model) string {
 	return strings.Join(names, ", ")
 }
 
-// send calls the target and returns its answer once that has a status of
-// success. It takes over body.
-func (g *Gateway) send(c *Call, header http.Header, body *[]byte) (*http.Response, error) {
-	out, err := g.prepare(c, header, body)
-	if err != nil {
-		return nil, err
-	}
-	defer out.body.Done()
-	if c.Request.Stream {
-		c.answer.wantStream()
-	}
-	return c.post(out)
-}
-
 // post sends a request and returns its answer once that has a status of
 // success.
-func (c *Call) post(out outgoing) (*http.Response, error) {
-	c.answer.enter(waiting)
-	resp, err := c.Target.Upstream.Post(c.ctx, out.path, out.body, c.Request.Stream, out.header)
+func (a *attempt) post(out outgoing) (*http.Response, error) {
+	a.answer.enter(waiting)
+	resp, err := a.Target.Upstream.Post(a.ctx, out.path, out.body, a.Request.Stream, out.header)
 	var dial *net.OpError
-	c.sent = c.sent || err == nil || !errors.As(err, &dial) || dial.Op != "dial"
+	a.sent = a.sent || err == nil || !errors.As(err, &dial) || dial.Op != "dial"
 	if err != nil {
-		if c.ctx.Err() != nil {
-			return nil, c.ended(err)
+		if a.ctx.Err() != nil {
+			return nil, ended(a.ctx, err)
 		}
-		return nil, &llm.Error{Kind: llm.Upstream, Message: "The upstream could not be reached, or broke off before it answered.", Err: fmt.Errorf("%s: %w", c.Target.Upstream.Name, err)}
+		return nil, &llm.Error{Kind: llm.Upstream, Message: "The upstream could not be reached, or broke off before it answered.", Err: fmt.Errorf("%s: %w", a.Target.Upstream.Name, err)}
 	}
-	if c.FirstByte == 0 {
-		c.FirstByte = time.Since(c.Started)
+	if a.firstByte == 0 {
+		a.firstByte = time.Since(a.Started)
 	}
-	c.answer.enter(relaying)
-	if id := resp.Header.Get("X-Request-Id"); id != "" && len(id) <= maxName {
-		c.answer.header("X-Limen-Upstream-Request-Id", id)
+	a.answer.enter(relaying)
+	if id := resp.Header.Get("X-Request-Id"); len(id) <= maxName {
+		a.upstreamID = id
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		return nil, c.upstreamError(resp)
+		return nil, a.upstreamError(resp)
 	}
 	return resp, nil
 }
@@ -86,23 +72,23 @@ func (c *Call) post(out outgoing) (*http.Response, error) {
 // maxErrorBody bounds what is read of an upstream's refusal.
 const maxErrorBody = 64 << 10
 
-func (c *Call) upstreamError(resp *http.Response) error {
+func (a *attempt) upstreamError(resp *http.Response) error {
 	body, err := readAll(io.LimitReader(resp.Body, maxErrorBody), -1, maxErrorBody, func(int) {})
 	if err != nil {
-		return c.readError(err)
+		return a.readError(err)
 	}
 	defer buffer.Put(body)
-	e := c.failed(resp.StatusCode, *body, retryAfter(resp.Header, time.Now()))
-	e.Message = c.Target.Upstream.Redact(e.Message)
+	e := a.failed(resp.StatusCode, *body, retryAfter(resp.Header, time.Now()))
+	e.Message = a.Target.Upstream.Redact(e.Message)
 	return e
 }
 
 // readError explains a failure to read an upstream's answer.
-func (c *Call) readError(err error) error {
+func (a *attempt) readError(err error) error {
 	var e *llm.Error
 	switch {
-	case c.ctx.Err() != nil:
-		return c.ended(err)
+	case a.ctx.Err() != nil:
+		return ended(a.ctx, err)
 	case errors.As(err, &e): // of another request for the same answer
 		return e
 	case errors.Is(err, errOver):

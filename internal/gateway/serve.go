@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -37,11 +36,8 @@ func (g *Gateway) begin(x *exchange, d Door) *Call {
 
 // end gives back all that the call holds.
 func (c *Call) end() {
-	if c.tools != nil {
-		c.tools.Close()
-	}
-	if c.release != nil {
-		c.release()
+	if c.at != nil {
+		c.at.close()
 	}
 	if c.turn != nil {
 		c.turn.Close(c.ctx)
@@ -77,12 +73,12 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 	}
 
 	// Who can do it?
-	model, err := g.resolve(c)
-	if err != nil {
+	if err := g.resolve(c); err != nil {
 		buffer.Put(body)
 		return err
 	}
-	if c.Target, c.way, err = g.choose(c, model); err != nil {
+	first, err := g.first(c)
+	if err != nil {
 		buffer.Put(body)
 		return err
 	}
@@ -91,32 +87,47 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 	if c.turn != nil && c.turn.Background() {
 		return g.launch(c, r.Header, body)
 	}
-	if c.compaction != notCompacted && !(c.compaction == inBand && c.Target.Upstream.Vendor.Quirks.Native) {
+	if c.compaction != notCompacted && !(c.compaction == inBand && first.Target.Upstream.Vendor.Quirks.Native) {
 		return g.compact(c, r.Header, body)
 	}
 	return g.deliver(c, r.Header, body)
 }
 
-// deliver sends a call to its target and hands on what comes back. It takes
-// over body.
+// obtain makes attempts until the answer of one has something for the client.
+// It takes over body.
+func (g *Gateway) obtain(c *Call, header http.Header, buf *[]byte) (*attempt, error) {
+	body := share(buf)
+	defer body.release()
+	a, err := g.first(c)
+	if err != nil {
+		return nil, err
+	}
+	c.at = a
+	if err := g.open(a, header, body); err != nil {
+		return nil, err
+	}
+	a.choose()
+	return a, nil
+}
+
+// deliver gets an answer and hands it on. It takes over body.
 func (g *Gateway) deliver(c *Call, header http.Header, body *[]byte) error {
-	resp, err := g.send(c, header, body)
+	a, err := g.obtain(c, header, body)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	return g.relay(c, resp)
+	return g.relay(a)
 }
 
 // fail tells the client: by status and body while nothing is out, within the
 // stream otherwise. The record is written before.
 func (g *Gateway) fail(c *Call, err error) {
 	c.Err = llm.AsError(err)
-	switch {
-	case c.follower != nil:
-		c.Usage = c.follower.Usage(c.BytesIn)
-	case c.sent && c.Err.Status == 0 && c.Usage == llm.Usage{}: // it may have been worked on; a refusal costs nothing
-		c.Usage = llm.Estimate(c.BytesIn, 0)
+	if c.at != nil {
+		if c.record == nil {
+			c.Usage = c.Usage.Plus(c.at.spent(c.Err))
+		}
+		c.at.tell()
 	}
 	c.BytesOut = c.answer.sent() // without the words of the failure
 	g.account(c)
@@ -130,11 +141,11 @@ func (g *Gateway) fail(c *Call, err error) {
 		c.answer.write(c.stateful().Unkept(c.unkept, c.Err))
 		return
 	}
-	follower := c.follower
-	if follower == nil { // only heartbeats went out so far
-		follower = c.follow()
+	if c.at == nil {
+		c.answer.write(c.Dialect.Follow(&c.Request).Fail(nil, c.Err))
+		return
 	}
-	c.answer.write(follower.Fail(nil, c.Err))
+	c.answer.write(c.at.fail(c.Err))
 }
 
 // account writes the record of a call to the journal, once. A call that ended
@@ -149,16 +160,6 @@ func (g *Gateway) account(c *Call) error {
 		return &llm.Error{Kind: llm.Unavailable, Message: "The gateway could not record the usage of this call, so it does not give the answer out. Please try again in 2s.", RetryAfter: 2 * time.Second, Err: err}
 	}
 	return nil
-}
-
-// ended explains why a call's context ended: the reason that was given, or
-// that the client left. err is what was seen of it.
-func (c *Call) ended(err error) error {
-	var e *llm.Error
-	if cause := context.Cause(c.ctx); errors.As(cause, &e) {
-		return e
-	}
-	return clientLeft(err)
 }
 
 // processingTime notes in the header how long the answer took to come.

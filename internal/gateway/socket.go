@@ -428,7 +428,7 @@ func (g *Gateway) warm(c *Call, r *http.Request) error {
 	if err := c.Dialect.Inspect(*body, &c.Request); err != nil {
 		return err
 	}
-	if _, err := g.resolve(c); err != nil {
+	if err := g.resolve(c); err != nil {
 		return err
 	}
 	if body, err = g.recall(c, body); err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/limen-gateway/limen/internal/buffer"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/dialect/openai"
+	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
@@ -28,24 +28,32 @@ type way struct {
 	asks bool
 }
 
-// choose takes the first target that can be spoken to, in the client's own
-// dialect where it understands that.
-func (g *Gateway) choose(c *Call, m *route.Model) (*route.Target, way, error) {
-	for i := range m.Targets {
-		t := &m.Targets[i]
-		own := c.Dialect.Name()
-		if slices.Contains(t.Upstream.Speaks, own) {
-			return t, way{caps: t.Caps[own]}, nil
+// wayTo is how a call goes to a target: in the client's own dialect where the
+// target understands that. ok is false when it speaks nothing that can be said.
+func (g *Gateway) wayTo(c *Call, t *route.Target) (w way, ok bool) {
+	own := c.Dialect.Name()
+	if slices.Contains(t.Upstream.Speaks, own) {
+		return way{caps: t.Caps[own]}, true
+	}
+	for _, d := range t.Upstream.Speaks {
+		if out := g.outbound[d]; out != nil {
+			return way{outbound: out, caps: t.Caps[d]}, true
 		}
-		for _, d := range t.Upstream.Speaks {
-			if out := g.outbound[d]; out != nil {
-				return t, way{outbound: out, caps: t.Caps[d]}, nil
-			}
+	}
+	return way{}, false
+}
+
+// first is the target that a call goes to when nothing is in its way.
+func (g *Gateway) first(c *Call) (*attempt, error) {
+	m := c.model
+	for i := range m.Targets {
+		if w, ok := g.wayTo(c, &m.Targets[i]); ok {
+			return c.attempt(&m.Targets[i], w), nil
 		}
 	}
 	e := llm.Errorf(llm.Unsupported, "The upstream of model '%s' does not speak %s; it speaks %s.", c.Request.Model, c.Dialect.Name(), spoken(m))
 	e.Param = "model"
-	return nil, way{}, e
+	return nil, e
 }
 
 // outgoing is a call as it goes to the upstream.
@@ -55,85 +63,80 @@ type outgoing struct {
 	body   *upstream.Body
 }
 
-// prepare says the client's request as the target takes it. It takes over
-// body.
-func (g *Gateway) prepare(c *Call, header http.Header, body *[]byte) (out outgoing, err error) {
+// prepare says the client's request as the target takes it.
+func (g *Gateway) prepare(a *attempt, header http.Header, body *sharedBody) (out outgoing, err error) {
 	switch {
-	case c.way.outbound != nil:
-	case g.standsIn(c, *body):
-		c.way.outbound = g.outbound[c.Dialect.Name()]
-	case c.way.caps.Retold || c.Dialect.Anew(*body, c.way.caps):
-		c.way.outbound, c.way.asks = g.outbound[c.Dialect.Name()], !c.way.caps.Retold
+	case a.way.outbound != nil:
+	case g.standsIn(a, *body.buf):
+		a.way.outbound = g.outbound[a.Dialect.Name()]
+	case a.way.caps.Retold || a.Dialect.Anew(*body.buf, a.way.caps):
+		a.way.outbound, a.way.asks = g.outbound[a.Dialect.Name()], !a.way.caps.Retold
 	}
-	if c.way.outbound == nil {
-		out, err = c.forward(header, body)
+	if a.way.outbound == nil {
+		out, err = a.forward(header, body)
 	} else {
-		out, err = g.translate(c, body)
+		out, err = g.translate(a, body)
 	}
 	if err != nil {
 		return out, err
 	}
-	if len(c.notes) > 0 {
-		c.answer.header("X-Limen-Notes", c.notes.String())
-		if c.Key.Strict || c.Target.Strict || asksStrict(header) {
-			err = refuseNotes(c.notes)
+	if len(a.notes) > 0 && (a.Key.Strict || a.Target.Strict || asksStrict(header)) {
+		if err = refuseNotes(a.notes); err != nil {
+			out.body.Done()
 		}
-	}
-	if err != nil {
-		out.body.Done()
 	}
 	return out, err
 }
 
 // forward passes the client's own bytes.
-func (c *Call) forward(header http.Header, client *[]byte) (outgoing, error) {
-	up := c.Target.Upstream
-	if c.Request.Model != c.Target.Model {
-		c.notes.Rename("model")
+func (a *attempt) forward(header http.Header, client *sharedBody) (outgoing, error) {
+	up := a.Target.Upstream
+	if a.Request.Model != a.Target.Model {
+		a.notes.Rename("model")
 	}
-	content, notes, err := up.Fitter.Fit(c.Dialect.Name(), *client, c.Target.Reasons)
+	content, notes, err := up.Fitter.Fit(a.Dialect.Name(), *client.buf, a.Target.Reasons)
 	if err == nil && len(notes) > 0 {
-		c.notes.Add(notes)
-		err = c.Dialect.Inspect(content, &c.Request) // the members stand elsewhere now
+		a.notes.Add(notes)
+		a.Request.Object = jsonedit.Object{} // the members stand elsewhere now
+		err = a.Dialect.Inspect(content, &a.Request)
 	}
 	if err != nil {
-		buffer.Put(client)
 		return outgoing{}, openai.ScanError(err)
 	}
-	to := dialect.Upstream{Model: c.Target.Model, AskUsage: up.Vendor.Quirks.StreamUsage == provider.UsageAsked}
-	segments, size := c.Dialect.Forward(nil, content, &c.Request, to)
-	out := outgoing{path: c.Dialect.Path(), body: upstream.NewBody(segments, size, func() { buffer.Put(client) })}
-	out.add(c.Dialect.Passed(header.Get))
+	to := dialect.Upstream{Model: a.Target.Model, AskUsage: up.Vendor.Quirks.StreamUsage == provider.UsageAsked}
+	segments, size := a.Dialect.Forward(nil, content, &a.Request, to)
+	out := outgoing{path: a.Dialect.Path(), body: upstream.NewBody(segments, size, client.hold().release)}
+	out.add(a.Dialect.Passed(header.Get))
 	return out, nil
 }
 
-// translate says the request anew. The client's bytes are kept until the call
+// translate says the request anew. The client's bytes are kept until the attempt
 // ends: its answer may repeat them.
-func (g *Gateway) translate(c *Call, client *[]byte) (outgoing, error) {
-	c.release = func() { buffer.Put(client) }
-	req, err := c.Dialect.Decode(*client, g.seal)
+func (g *Gateway) translate(a *attempt, client *sharedBody) (outgoing, error) {
+	a.body = client.hold()
+	req, err := a.Dialect.Decode(*client.buf, g.seal)
 	if err != nil {
 		return outgoing{}, err
 	}
-	if err := c.runTools(req); err != nil {
+	if err := a.runTools(req); err != nil {
 		return outgoing{}, err
 	}
-	g.memory.recall(c, req)
-	translation := g.aside(c, req)
+	g.memory.recall(a, req)
+	translation := g.aside(a, req)
 	if translation == nil {
-		translation, err = dialect.Translate(req, c.Dialect, c.way.outbound, c.way.caps, g.ask(c, req))
+		translation, err = dialect.Translate(req, a.Dialect, a.way.outbound, a.way.caps, g.ask(a, req))
 	}
 	if err != nil {
 		return outgoing{}, err
 	}
-	c.way.translation = translation
-	translation.Watch(g.memory.watch(c))
-	if c.tools != nil {
-		translation.Host(c.tools.Host, req)
+	a.way.translation = translation
+	translation.Watch(g.memory.watch(a))
+	if a.tools != nil {
+		translation.Host(a.tools.Host, req)
 	}
 	call := translation.Call
 	call.Rounds = maxRounds
-	c.notes.Add(call.Notes)
+	a.notes.Add(call.Notes)
 	return said(call), nil
 }
 
@@ -144,30 +147,27 @@ func said(call *dialect.Call) outgoing {
 	return out
 }
 
-func (g *Gateway) ask(c *Call, req *llm.Request) *dialect.Ask {
+func (g *Gateway) ask(a *attempt, req *llm.Request) *dialect.Ask {
 	return &dialect.Ask{
-		Request: req, ID: c.id(), Model: c.Request.Model, Begun: c.Started,
-		Vendor: c.way.caps.Vendor, Origin: c.way.caps.Origin, Seal: g.seal, Told: c.Request.Told,
-		Noted: func(n llm.Notes) {
-			c.notes.Add(n)
-			c.answer.header("X-Limen-Notes", c.notes.String())
-		},
+		Request: req, ID: a.id(), Model: a.Request.Model, Begun: a.Started,
+		Vendor: a.way.caps.Vendor, Origin: a.way.caps.Origin, Seal: g.seal, Told: a.Request.Told,
+		Noted: a.noted,
 	}
 }
 
 // aside takes a request that wants both tools and thinking past a chat in
 // which the model does not do both, to the upstream's Responses. It returns nil
 // where there is no such need, or something that can only be said in the chat.
-func (g *Gateway) aside(c *Call, req *llm.Request) *dialect.Translation {
-	caps, out := c.Target.Caps[dialect.OpenAIResponses], g.outbound[dialect.OpenAIResponses]
-	if !c.way.caps.ThinkingTools(req) || caps == nil || out == nil {
+func (g *Gateway) aside(a *attempt, req *llm.Request) *dialect.Translation {
+	caps, out := a.Target.Caps[dialect.OpenAIResponses], g.outbound[dialect.OpenAIResponses]
+	if !a.way.caps.ThinkingTools(req) || caps == nil || out == nil {
 		return nil
 	}
-	chat := c.way
-	c.way = way{outbound: out, caps: caps}
-	translation, err := dialect.Translate(req, c.Dialect, out, caps, g.ask(c, req))
+	chat := a.way
+	a.way = way{outbound: out, caps: caps}
+	translation, err := dialect.Translate(req, a.Dialect, out, caps, g.ask(a, req))
 	if err != nil {
-		c.way = chat
+		a.way = chat
 		return nil
 	}
 	return translation
@@ -202,53 +202,53 @@ func refuseNotes(notes llm.Notes) error {
 }
 
 // translated reports whether the answer comes in another dialect.
-func (c *Call) translated() bool { return c.way.translation != nil && !c.way.asks }
+func (a *attempt) translated() bool { return a.way.translation != nil && !a.way.asks }
 
 // follow starts to follow the answer's stream.
-func (c *Call) follow() dialect.Follower {
-	if c.translated() {
-		return c.way.translation
+func (a *attempt) follow() dialect.Follower {
+	if a.translated() {
+		return a.way.translation
 	}
-	return c.Dialect.Follow(&c.Request)
+	return a.Dialect.Follow(&a.Request)
 }
 
 // frames reads the frames of the answer's stream.
-func (c *Call) frames(r io.Reader) dialect.Frames {
-	if c.translated() {
-		return &rounds{Frames: c.way.outbound.Frames(r, c.set.MaxEvent), call: c}
+func (a *attempt) frames(r io.Reader) dialect.Frames {
+	if a.translated() {
+		return &rounds{Frames: a.way.outbound.Frames(r, a.set.MaxEvent), of: a}
 	}
-	return sse.NewReader(r, c.set.MaxEvent)
+	return sse.NewReader(r, a.set.MaxEvent)
 }
 
-// whole makes what the client gets of an answer that came whole, and notes
+// wholeOf makes what the client gets of an answer that came whole, and notes
 // what it used. dst is what was made of the answer before it was paused.
-func (c *Call) whole(dst, body []byte) ([]byte, error) {
-	if c.translated() {
-		out, err := c.way.translation.Whole(dst, body, c.Request.Stream)
-		c.Usage = c.way.translation.Usage(c.BytesIn)
+func (a *attempt) wholeOf(dst, body []byte) ([]byte, error) {
+	if a.translated() {
+		out, err := a.way.translation.Whole(dst, body, a.Request.Stream)
+		a.Usage = a.way.translation.Usage(a.BytesIn)
 		return out, err
 	}
-	usage, known, err := c.Dialect.Answer(body)
+	usage, known, err := a.Dialect.Answer(body)
 	if err != nil {
 		return nil, err
 	}
 	if !known {
-		usage = llm.Estimate(c.BytesIn, int64(len(body)))
+		usage = llm.Estimate(a.BytesIn, int64(len(body)))
 	}
-	c.Usage = usage
-	if c.Request.Stream {
-		return c.Dialect.Replay(nil, body, &c.Request), nil
+	a.Usage = usage
+	if a.Request.Stream {
+		return a.Dialect.Replay(nil, body, &a.Request), nil
 	}
-	if c.turn != nil {
-		return c.stateful().Tell(body, c.Request.Told), nil
+	if a.turn != nil {
+		return a.stateful().Tell(body, a.Request.Told), nil
 	}
 	return body, nil
 }
 
 // failed reads an upstream's refusal.
-func (c *Call) failed(status int, body []byte, wait time.Duration) *llm.Error {
-	if c.translated() {
-		return c.way.outbound.Failed(status, body, wait)
+func (a *attempt) failed(status int, body []byte, wait time.Duration) *llm.Error {
+	if a.translated() {
+		return a.way.outbound.Failed(status, body, wait)
 	}
 	return openai.UpstreamError(status, body, wait)
 }
