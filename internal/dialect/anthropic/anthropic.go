@@ -170,3 +170,11 @@ func given(value []byte) bool { return llm.Raw(value).Given() }
 
 // text is the string that a value is; anything else reads "".
 func text(value []byte) string { return llm.Raw(value).Text() }
+
+var wantWords = dialect.WantWords{
+	Instructions: "system", Items: "messages", MaxOutput: []string{"max_tokens"}, Format: []string{"output_config", "format"},
+	Parts: []string{"image", "document"},
+}
+
+// Wants implements dialect.Dialect.
+func (Dialect) Wants(body []byte) dialect.Wants { return wantWords.Of(body) }

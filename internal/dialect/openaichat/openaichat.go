@@ -174,3 +174,11 @@ func delta(message []byte) []byte {
 	}
 	return openai.Edited(message, &object, jsonedit.Set(0, append(indexed, ']')))
 }
+
+var wantWords = dialect.WantWords{
+	Items: "messages", MaxOutput: []string{"max_completion_tokens", "max_tokens"}, Format: []string{"response_format"},
+	Thread: "prompt_cache_key", Parts: []string{"image_url", "file"},
+}
+
+// Wants implements dialect.Dialect.
+func (Dialect) Wants(body []byte) dialect.Wants { return wantWords.Of(body) }

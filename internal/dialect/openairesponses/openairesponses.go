@@ -109,3 +109,11 @@ func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 	usage, known = openai.DecodeUsage(object.Value(responseUsage))
 	return usage, known, nil
 }
+
+var wantWords = dialect.WantWords{
+	Instructions: "instructions", Items: "input", MaxOutput: []string{"max_output_tokens"}, Format: []string{"text", "format"},
+	Thread: "prompt_cache_key", Parts: []string{"input_image", "input_file"},
+}
+
+// Wants implements dialect.Dialect.
+func (Dialect) Wants(body []byte) dialect.Wants { return wantWords.Of(body) }
