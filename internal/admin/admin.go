@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +54,7 @@ func (a *API) Handler() http.Handler {
 		"GET /api/v1/providers":           a.listProviders,
 		"GET /api/v1/usage":               a.usage,
 		"GET /api/v1/calls":               a.calls,
+		"GET /api/v1/calls/{call}":        a.showCall,
 		"GET /api/v1/config":              a.showConfig,
 		"POST /api/v1/config/reload":      a.reload,
 		"POST /api/v1/admin/password":     a.setPassword,
@@ -347,62 +347,4 @@ func (a *API) settle(ctx context.Context) error {
 		return &llm.Error{Kind: llm.Unavailable, Message: "The store is away; usage cannot be read now. Nothing is lost: it waits in the journal.", Err: err}
 	}
 	return nil
-}
-
-// Call is the record of one call.
-type Call struct {
-	RequestID     string    `json:"request_id"`
-	Time          time.Time `json:"time"`
-	Key           string    `json:"key"`
-	Operation     string    `json:"operation"`
-	Model         string    `json:"model"`
-	Provider      string    `json:"provider"`
-	UpstreamModel string    `json:"upstream_model"`
-	Stream        bool      `json:"stream"`
-	Status        int       `json:"status"`
-	Error         string    `json:"error,omitempty"`
-	FirstByteMs   float64   `json:"first_byte_ms"`
-	TotalMs       float64   `json:"total_ms"`
-	Tokens
-	Estimated bool  `json:"estimated"`
-	BytesIn   int64 `json:"bytes_in"`
-	BytesOut  int64 `json:"bytes_out"`
-	// Notes are what translation could not say as it was written.
-	Notes []string `json:"notes,omitempty"`
-}
-
-// maxCalls bounds one page of calls.
-const maxCalls = 10000
-
-func (a *API) calls(r *http.Request) (any, error) {
-	filter, err := a.filter(r)
-	if err != nil {
-		return nil, err
-	}
-	limit := 100
-	if text := r.URL.Query().Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxCalls {
-			return nil, llm.InvalidParam("invalid_value", "limit", "limit is a number from 1 to %d.", maxCalls)
-		}
-	}
-	if err := a.settle(r.Context()); err != nil {
-		return nil, err
-	}
-	rows, err := a.Store.Calls(r.Context(), filter, strings.TrimPrefix(r.URL.Query().Get("before"), "req_"), limit)
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
-		Calls []Call `json:"calls"`
-	}{[]Call{}}
-	for _, c := range rows {
-		out.Calls = append(out.Calls, Call{
-			RequestID: "req_" + c.ID, Time: c.Started.UTC(), Key: c.KeyID, Operation: c.Operation, Model: c.Model, Provider: c.Provider,
-			UpstreamModel: c.UpstreamModel, Stream: c.Stream, Status: c.Status, Error: c.Error,
-			FirstByteMs: float64(c.FirstByte.Microseconds()) / 1000, TotalMs: float64(c.Total.Microseconds()) / 1000,
-			Tokens: newTokens(c.Usage), Estimated: c.Usage.Estimated, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
-			Notes: strings.FieldsFunc(c.Notes, func(r rune) bool { return r == ',' }),
-		})
-	}
-	return out, nil
 }

@@ -20,7 +20,8 @@ import (
 // A new field goes to the end under a new version.
 const (
 	headerLen  = 8
-	version    = 1
+	version    = 2
+	oldVersion = 1 // without what is behind the reasoning
 	maxPayload = 64 << 10
 )
 
@@ -43,8 +44,7 @@ func appendRecord(dst []byte, c *store.Call) []byte {
 func appendCall(dst []byte, c *store.Call) []byte {
 	dst = append(dst, version)
 	for _, s := range [...]string{c.ID, c.KeyID, c.Operation, c.Model, c.Provider, c.UpstreamModel, c.Error, c.Notes} {
-		dst = binary.AppendUvarint(dst, uint64(len(s)))
-		dst = append(dst, s...)
+		dst = appendText(dst, s)
 	}
 	var flags uint64
 	if c.Stream {
@@ -60,7 +60,14 @@ func appendCall(dst []byte, c *store.Call) []byte {
 	} {
 		dst = binary.AppendVarint(dst, n)
 	}
-	return dst
+	dst = appendText(dst, c.Account)
+	dst = appendText(dst, c.CacheMiss)
+	return appendText(dst, c.Steps)
+}
+
+func appendText(dst []byte, s string) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(s)))
+	return append(dst, s...)
 }
 
 const (
@@ -89,7 +96,8 @@ func readRecord(data []byte, known names) (c store.Call, rest []byte, err error)
 
 func decodeCall(payload []byte, known names) (c store.Call, err error) {
 	r := reader{data: payload}
-	if r.byte() != version {
+	written := r.byte()
+	if written != version && written != oldVersion {
 		return c, errors.New("ledger: the journal was written by a newer release; use that release to drain it")
 	}
 	c.ID = string(r.bytes())
@@ -107,6 +115,9 @@ func decodeCall(payload []byte, known names) (c store.Call, err error) {
 	c.Stream, u.Estimated = flags&flagStream != 0, flags&flagEstimated != 0
 	c.Status, c.Started = int(status), time.UnixMilli(started)
 	c.FirstByte, c.Total = time.Duration(firstByte), time.Duration(total)
+	if written == version {
+		c.Account, c.CacheMiss, c.Steps = known.get(r.bytes()), string(r.bytes()), string(r.bytes())
+	}
 	if r.failed {
 		return c, errTorn
 	}

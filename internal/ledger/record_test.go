@@ -22,6 +22,7 @@ func calls() []store.Call {
 			ID: "019350000000", KeyID: "k", Operation: "chat", Model: "a/é\x00\"", Provider: "p", UpstreamModel: "m", Stream: true, Status: 502,
 			Error: "upstream", Started: time.UnixMilli(1732000000123), FirstByte: 1, Total: math.MaxInt64, BytesIn: 3, BytesOut: 1 << 62,
 			Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true}, Notes: "drop:seed",
+			Account: "p#2", Steps: `[{"target":"p/m"}]`, CacheMiss: "the prompt differs from byte 7 on",
 		},
 		{ID: strings.Repeat("x", 10_000), Stream: true, Started: time.UnixMilli(-1), Status: -1, BytesIn: math.MinInt64},
 		{Started: time.UnixMilli(0), Usage: llm.Usage{Estimated: true}},
@@ -88,6 +89,20 @@ func TestRecordOfANewerRelease(t *testing.T) {
 	_, _, err := readRecord(withHeader([]byte{version + 1, 1, 2, 3}), names{})
 	if err == nil || errors.Is(err, errTorn) || !strings.Contains(err.Error(), "newer release") {
 		t.Errorf("got %v, want an error about a newer release", err)
+	}
+}
+
+// A journal that the release before wrote is read on.
+func TestRecordOfTheReleaseBefore(t *testing.T) {
+	want := calls()[1]
+	record := appendRecord(nil, &want)
+	tail := len(appendText(appendText(appendText(nil, want.Account), want.CacheMiss), want.Steps))
+	payload := record[headerLen : len(record)-tail]
+	payload[0] = oldVersion
+	want.Account, want.CacheMiss, want.Steps = "", "", ""
+	got, rest, err := readRecord(withHeader(payload), names{})
+	if got != want || len(rest) != 0 || err != nil {
+		t.Errorf("got  %+v, %q, %v\nwant %+v", got, rest, err, want)
 	}
 }
 

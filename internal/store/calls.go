@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,9 +33,22 @@ type Call struct {
 	BytesOut      int64
 	Usage         llm.Usage
 	Notes         string // what was not said as it was written: "drop:seed,clamp:temperature"
+	Account       string // the provider's credential that served it: "openai", or "openai#2" for the second of several
+	Steps         string // what was considered before the answer, by EncodeSteps; "" when the first target answered and there was no other
+	CacheMiss     string // why a read from the prompt cache, which was expected, did not come; "" when it did
 }
 
-const callColumns = "id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us, bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated, notes"
+// Step is one target that was considered for a call, or tried.
+type Step struct {
+	Target  string  `json:"target"`           // provider/upstream-model
+	Account string  `json:"account"`          // of the provider
+	Result  string  `json:"result"`           // why it was left out, how it failed, or "ok"
+	Tried   bool    `json:"tried"`            // a request was sent, or was about to be
+	AtMs    float64 `json:"at_ms"`            // since the call began
+	TookMs  float64 `json:"took_ms,omitzero"` // until its answer began, or failed
+}
+
+const callColumns = "id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us, bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated, notes, account, steps, cache_miss"
 
 // AddCalls stores records in one transaction. A record that is there already
 // stays as it is: the journal may be read again after a crash.
@@ -68,7 +82,7 @@ func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
 }
 
 const insertCall = "INSERT INTO calls (" + callColumns + `)
-	VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21) ON CONFLICT DO NOTHING`
+	VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24) ON CONFLICT DO NOTHING`
 
 // insertCalls speaks to the driver itself: there is a row for every call that
 // the gateway serves, and database/sql would cost as much as the row.
@@ -94,6 +108,7 @@ func insertCalls(ctx context.Context, driverConn any, calls []Call) error {
 			c.ID, c.KeyID, c.Operation, storable(c.Model), storable(c.Provider), storable(c.UpstreamModel),
 			c.Stream, int64(c.Status), c.Error, c.Started.UnixMilli(), c.FirstByte.Microseconds(), c.Total.Microseconds(), c.BytesIn, c.BytesOut,
 			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Estimated, storable(c.Notes),
+			storable(c.Account), storable(c.Steps), storable(c.CacheMiss),
 		} {
 			row = append(row, driver.NamedValue{Ordinal: k + 1, Value: value})
 		}
@@ -258,22 +273,65 @@ func (s *Store) Calls(ctx context.Context, filter CallFilter, before string, lim
 	defer rows.Close()
 	var calls []Call
 	for rows.Next() {
-		var (
-			c                         Call
-			started, firstByte, total int64
-		)
-		u := &c.Usage
-		err := rows.Scan(&c.ID, &c.KeyID, &c.Operation, &c.Model, &c.Provider, &c.UpstreamModel, &c.Stream, &c.Status, &c.Error,
-			&started, &firstByte, &total, &c.BytesIn, &c.BytesOut, &u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning, &u.Estimated, &c.Notes)
+		c, err := scanCall(rows)
 		if err != nil {
-			return nil, fmt.Errorf("store: call row: %w", err)
+			return nil, err
 		}
-		c.Started = time.UnixMilli(started)
-		c.FirstByte = time.Duration(firstByte) * time.Microsecond
-		c.Total = time.Duration(total) * time.Microsecond
 		calls = append(calls, c)
 	}
 	return calls, rows.Err()
+}
+
+// Call returns the record with an ID, or ErrNotFound.
+func (s *Store) Call(ctx context.Context, id string) (Call, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT "+callColumns+" FROM calls WHERE id = $1", id)
+	if err != nil {
+		return Call{}, fmt.Errorf("store: %w", err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return Call{}, fmt.Errorf("store: %w", err)
+		}
+		return Call{}, ErrNotFound
+	}
+	return scanCall(rows)
+}
+
+func scanCall(rows *sql.Rows) (Call, error) {
+	var (
+		c                         Call
+		started, firstByte, total int64
+	)
+	u := &c.Usage
+	err := rows.Scan(&c.ID, &c.KeyID, &c.Operation, &c.Model, &c.Provider, &c.UpstreamModel, &c.Stream, &c.Status, &c.Error,
+		&started, &firstByte, &total, &c.BytesIn, &c.BytesOut, &u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning, &u.Estimated, &c.Notes,
+		&c.Account, &c.Steps, &c.CacheMiss)
+	if err != nil {
+		return Call{}, fmt.Errorf("store: call row: %w", err)
+	}
+	c.Started = time.UnixMilli(started)
+	c.FirstByte = time.Duration(firstByte) * time.Microsecond
+	c.Total = time.Duration(total) * time.Microsecond
+	return c, nil
+}
+
+// EncodeSteps is how steps are kept; nothing for none.
+func EncodeSteps(steps []Step) string {
+	if len(steps) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(steps)
+	if err != nil {
+		return "" // cannot be: they are texts and finite numbers
+	}
+	return string(text)
+}
+
+// DecodeSteps reads what EncodeSteps wrote.
+func DecodeSteps(text string) (steps []Step) {
+	json.Unmarshal([]byte(text), &steps)
+	return steps
 }
 
 // IsDimension reports whether usage can be grouped by d.

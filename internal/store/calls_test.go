@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -48,12 +49,19 @@ func TestCallsRoundTrip(t *testing.T) {
 			ID: "0193500000007abc", KeyID: "k", Operation: "responses", Model: "a/b é \"'", Provider: "p", UpstreamModel: "b", Stream: true,
 			Status: 502, Error: "upstream_truncated", Started: time.UnixMilli(1732000000123), FirstByte: 1234567 * time.Microsecond, Total: 2 * time.Hour,
 			BytesIn: 1 << 40, BytesOut: 1 << 41, Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 1 << 40, Estimated: true}, Notes: "drop:seed,rename:model",
+			Account: "p#2", Steps: EncodeSteps([]Step{{Target: "p/b", Account: "p#2", Result: "ok", Tried: true, AtMs: 1.5}}), CacheMiss: "other account",
 		}
 		empty := Call{ID: "0193500000007abd", Started: time.UnixMilli(0)}
 		mustDo(t, s.AddCalls(t.Context(), []Call{full, empty}))
 		got, err := s.Calls(t.Context(), CallFilter{}, "", 10)
 		if want := []Call{empty, full}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+		}
+		if got, err := s.Call(t.Context(), full.ID); err != nil || got != full {
+			t.Errorf("one call: got %+v, %v\nwant %+v", got, err, full)
+		}
+		if got, err := s.Call(t.Context(), "0193500000007abe"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("an unknown call: got %+v, %v, want ErrNotFound", got, err)
 		}
 	})
 }
