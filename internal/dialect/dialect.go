@@ -123,9 +123,8 @@ type Dialect interface {
 	// speaks the dialect, because it has something that the server takes in
 	// another way, or that was sealed here.
 	Anew(body []byte, caps *llm.Caps) bool
-	// Wants reads what a choice between models needs to know of a request that
-	// Inspect accepted.
-	Wants(body []byte) Wants
+	// Prompt is what a request that Inspect accepted has for the model.
+	Prompt(req *Request) Prompt
 	// Passed are the header fields that go on to an upstream of the same
 	// dialect, out of those that the client sent.
 	Passed(sent func(name string) string) []Header

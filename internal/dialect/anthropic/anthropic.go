@@ -5,6 +5,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -68,9 +69,32 @@ const (
 	fieldStream
 	fieldInput
 	fieldMaxCompletionTokens
+	fieldSystem
+	fieldTools
+	fieldOutputConfig
+	fieldMetadata
 )
 
-var requestFields = jsonedit.NewFields("model", "max_tokens", "messages", "stream", "input", "max_completion_tokens")
+var requestFields = jsonedit.NewFields("model", "max_tokens", "messages", "stream", "input", "max_completion_tokens",
+	"system", "tools", "output_config", "metadata")
+
+// shows are the types of parts that a model looks at.
+var shows = []string{"image", "document"}
+
+// Prompt implements dialect.Dialect. A user's ID names the conversation where
+// it has that of a session, as agents write it.
+func (Dialect) Prompt(req *dialect.Request) dialect.Prompt {
+	value := req.Object.Value
+	format, _ := jsonedit.Get(value(fieldOutputConfig), "format")
+	p := dialect.Prompt{
+		Tools: value(fieldTools), Instructions: value(fieldSystem), Items: value(fieldMessages), Format: format,
+		MaxOutput: value(fieldMaxTokens), Metadata: value(fieldMetadata), Shows: shows,
+	}
+	if user, _ := jsonedit.Get(p.Metadata, "user_id"); bytes.Contains(user, []byte("session")) {
+		p.Thread = user
+	}
+	return p
+}
 
 // Inspect implements dialect.Dialect.
 func (Dialect) Inspect(body []byte, req *dialect.Request) (err error) {
@@ -170,11 +194,3 @@ func given(value []byte) bool { return llm.Raw(value).Given() }
 
 // text is the string that a value is; anything else reads "".
 func text(value []byte) string { return llm.Raw(value).Text() }
-
-var wantWords = dialect.WantWords{
-	Instructions: "system", Items: "messages", MaxOutput: []string{"max_tokens"}, Format: []string{"output_config", "format"},
-	Parts: []string{"image", "document"},
-}
-
-// Wants implements dialect.Dialect.
-func (Dialect) Wants(body []byte) dialect.Wants { return wantWords.Of(body) }

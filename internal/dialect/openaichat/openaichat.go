@@ -33,9 +33,16 @@ const (
 	fieldInput
 	fieldStream
 	fieldStreamOptions
+	fieldTools
+	fieldResponseFormat
+	fieldMaxCompletionTokens
+	fieldMaxTokens
+	fieldPromptCacheKey
+	fieldMetadata
 )
 
-var requestFields = jsonedit.NewFields("model", "messages", "input", "stream", "stream_options")
+var requestFields = jsonedit.NewFields("model", "messages", "input", "stream", "stream_options",
+	"tools", "response_format", "max_completion_tokens", "max_tokens", "prompt_cache_key", "metadata")
 
 var (
 	optionFields = jsonedit.NewFields("include_usage")
@@ -68,6 +75,22 @@ func (Dialect) Inspect(body []byte, req *dialect.Request) (err error) {
 		return err
 	}
 	return inspectOptions(value(fieldStreamOptions), req)
+}
+
+// shows are the types of parts that a model looks at.
+var shows = []string{"image_url", "file"}
+
+// Prompt implements dialect.Dialect.
+func (Dialect) Prompt(req *dialect.Request) dialect.Prompt {
+	value := req.Object.Value
+	limit := value(fieldMaxCompletionTokens)
+	if limit == nil {
+		limit = value(fieldMaxTokens)
+	}
+	return dialect.Prompt{
+		Tools: value(fieldTools), Items: value(fieldMessages), Format: value(fieldResponseFormat), MaxOutput: limit,
+		Thread: value(fieldPromptCacheKey), Metadata: value(fieldMetadata), Shows: shows,
+	}
 }
 
 func inspectOptions(options []byte, req *dialect.Request) (err error) {
@@ -174,11 +197,3 @@ func delta(message []byte) []byte {
 	}
 	return openai.Edited(message, &object, jsonedit.Set(0, append(indexed, ']')))
 }
-
-var wantWords = dialect.WantWords{
-	Items: "messages", MaxOutput: []string{"max_completion_tokens", "max_tokens"}, Format: []string{"response_format"},
-	Thread: "prompt_cache_key", Parts: []string{"image_url", "file"},
-}
-
-// Wants implements dialect.Dialect.
-func (Dialect) Wants(body []byte) dialect.Wants { return wantWords.Of(body) }

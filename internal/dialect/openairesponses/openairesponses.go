@@ -36,9 +36,29 @@ const (
 	fieldConversation
 	fieldBackground
 	fieldInclude
+	fieldInstructions
+	fieldTools
+	fieldText
+	fieldMaxOutputTokens
+	fieldPromptCacheKey
+	fieldMetadata
 )
 
-var requestFields = jsonedit.NewFields("model", "stream", "input", "messages", "store", "previous_response_id", "conversation", "background", "include")
+var requestFields = jsonedit.NewFields("model", "stream", "input", "messages", "store", "previous_response_id", "conversation", "background", "include",
+	"instructions", "tools", "text", "max_output_tokens", "prompt_cache_key", "metadata")
+
+// shows are the types of parts that a model looks at.
+var shows = []string{"input_image", "input_file"}
+
+// Prompt implements dialect.Dialect.
+func (Dialect) Prompt(req *dialect.Request) dialect.Prompt {
+	value := req.Object.Value
+	format, _ := jsonedit.Get(value(fieldText), "format")
+	return dialect.Prompt{
+		Tools: value(fieldTools), Instructions: value(fieldInstructions), Items: value(fieldInput), Format: format,
+		MaxOutput: value(fieldMaxOutputTokens), Thread: value(fieldPromptCacheKey), Metadata: value(fieldMetadata), Shows: shows,
+	}
+}
 
 // Inspect implements dialect.Dialect.
 func (Dialect) Inspect(body []byte, req *dialect.Request) (err error) {
@@ -109,11 +129,3 @@ func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 	usage, known = openai.DecodeUsage(object.Value(responseUsage))
 	return usage, known, nil
 }
-
-var wantWords = dialect.WantWords{
-	Instructions: "instructions", Items: "input", MaxOutput: []string{"max_output_tokens"}, Format: []string{"text", "format"},
-	Thread: "prompt_cache_key", Parts: []string{"input_image", "input_file"},
-}
-
-// Wants implements dialect.Dialect.
-func (Dialect) Wants(body []byte) dialect.Wants { return wantWords.Of(body) }

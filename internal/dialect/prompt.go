@@ -1,0 +1,105 @@
+package dialect
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/limen-gateway/limen/internal/jsonedit"
+)
+
+// Prompt are the members of a request that say what a model is to do, as the
+// client wrote them; nil where they are absent. They share memory with the
+// body.
+type Prompt struct {
+	Tools        []byte
+	Instructions []byte // where the dialect has a place of its own for them
+	Items        []byte // the conversation: an array, or a text
+	Format       []byte // of the answer
+	MaxOutput    []byte
+	Thread       []byte // the client's own name for the conversation
+	Metadata     []byte
+	Shows        []string // the types of parts with something to look at
+}
+
+// HasTools reports whether the request brings tools.
+func (p *Prompt) HasTools() bool {
+	for range jsonedit.Elements(p.Tools) {
+		return true
+	}
+	return false
+}
+
+// HasSchema reports whether the request holds the answer to a JSON schema.
+func (p *Prompt) HasSchema() bool {
+	kind, _ := jsonedit.Get(p.Format, "type")
+	return string(kind) == `"json_schema"`
+}
+
+// Limit is how long the answer may be, in tokens; 0 when that is not said.
+func (p *Prompt) Limit() int64 {
+	n, err := strconv.ParseInt(string(p.MaxOutput), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
+// Opening is a hash of what every turn of the conversation begins with: the
+// instructions, and all up to the first message of the user. It is the same in
+// every process.
+func (p *Prompt) Opening() uint64 {
+	var d xxhash.Digest
+	d.Reset()
+	d.Write(p.Instructions)
+	if jsonedit.KindOf(p.Items) != jsonedit.KindArray {
+		d.Write(p.Items)
+		return d.Sum64()
+	}
+	for item := range jsonedit.Elements(p.Items) {
+		d.Write(item)
+		if role, _ := jsonedit.Get(item, "role"); string(role) == `"user"` {
+			break
+		}
+	}
+	return d.Sum64()
+}
+
+// HasPictures reports whether the conversation shows pictures or documents.
+func (p *Prompt) HasPictures() bool {
+	for _, kind := range p.Shows { // a quick look whether the other can find anything
+		if bytes.Contains(p.Items, []byte(kind)) {
+			return p.shows(p.Items, maxNested)
+		}
+	}
+	return false
+}
+
+// maxNested is how deep parts lie in one another: in a result within a message.
+const maxNested = 4
+
+// shows reports whether a part with something to look at is in a list, or in
+// what its entries hold.
+func (p *Prompt) shows(list []byte, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	for entry := range jsonedit.Elements(list) {
+		for name, value := range jsonedit.Members(entry) {
+			switch string(name) {
+			case `"type"`:
+				for _, kind := range p.Shows {
+					if string(value) == `"`+kind+`"` {
+						return true
+					}
+				}
+			case `"content"`, `"output"`:
+				if p.shows(value, depth-1) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

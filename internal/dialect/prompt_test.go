@@ -1,0 +1,78 @@
+package dialect_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/dialect/anthropic"
+	"github.com/limen-gateway/limen/internal/dialect/openaichat"
+	"github.com/limen-gateway/limen/internal/dialect/openairesponses"
+)
+
+func TestPrompt(t *testing.T) {
+	var (
+		chat      = openaichat.Dialect{}
+		responses = openairesponses.Dialect{}
+		messages  = anthropic.Dialect{}
+	)
+	type wants struct {
+		pictures, tools, schema bool
+		limit                   int64
+		thread                  string
+	}
+	for name, tt := range map[string]struct {
+		dialect dialect.Dialect
+		body    string
+		want    wants
+	}{
+		"chat, plain":            {chat, `{"messages":[{"role":"user","content":"image_url"}],"tools":[ ],"response_format":{"type":"text"}}`, wants{}},
+		"chat, a picture":        {chat, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, wants{pictures: true}},
+		"chat, tools":            {chat, `{"messages":[{}],"tools":[{"type":"function"}]}`, wants{tools: true}},
+		"chat, a schema":         {chat, `{"messages":[{}],"response_format":{"type":"json_schema","json_schema":{}}}`, wants{schema: true}},
+		"chat, a limit":          {chat, `{"messages":[{}],"max_completion_tokens":12,"max_tokens":9}`, wants{limit: 12}},
+		"chat, an older limit":   {chat, `{"messages":[{}],"max_tokens":13}`, wants{limit: 13}},
+		"chat, a thread":         {chat, `{"messages":[{}],"prompt_cache_key":"k"}`, wants{thread: `"k"`}},
+		"responses, a picture":   {responses, `{"input":[{"type":"message","role":"user","content":[{"type":"input_image"}]}]}`, wants{pictures: true}},
+		"responses, in a result": {responses, `{"input":[{"type":"function_call_output","output":[{"type":"input_file"}]}]}`, wants{pictures: true}},
+		"responses, a schema":    {responses, `{"input":"hi","text":{"format":{"type":"json_schema"}},"max_output_tokens":5}`, wants{schema: true, limit: 5}},
+		"messages, a picture":    {messages, `{"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"image"}]}]}],"max_tokens":9}`, wants{pictures: true, limit: 9}},
+		"messages, a schema":     {messages, `{"messages":[{}],"max_tokens":1,"output_config":{"format":{"type":"json_schema"}}}`, wants{schema: true, limit: 1}},
+		"messages, a session":    {messages, `{"messages":[{}],"max_tokens":1,"metadata":{"user_id":"u_session_1"}}`, wants{limit: 1, thread: `"u_session_1"`}},
+		"messages, a user":       {messages, `{"messages":[{}],"max_tokens":1,"metadata":{"user_id":"u"}}`, wants{limit: 1}},
+		"odd types":              {responses, `{"input":"7","tools":null,"text":[],"metadata":null,"max_output_tokens":"5"}`, wants{}},
+	} {
+		p := prompt(t, tt.dialect, tt.body)
+		if got := (wants{p.HasPictures(), p.HasTools(), p.HasSchema(), p.Limit(), string(p.Thread)}); got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+func prompt(t testing.TB, d dialect.Dialect, body string) dialect.Prompt {
+	t.Helper()
+	var req dialect.Request
+	if err := d.Inspect([]byte(strings.Replace(body, "{", `{"model":"m",`, 1)), &req); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	return d.Prompt(&req)
+}
+
+// The turns of one conversation open alike, and those of another do not.
+func opening(t testing.TB, d dialect.Dialect, body string) uint64 {
+	p := prompt(t, d, body)
+	return p.Opening()
+}
+
+func TestOpening(t *testing.T) {
+	first := opening(t, openaichat.Dialect{}, `{"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}]}`)
+	later := opening(t, openaichat.Dialect{}, `{"tools":[{}],"messages":[{"role":"system","content":"s"}, {"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
+	other := opening(t, openaichat.Dialect{}, `{"messages":[{"role":"system","content":"s"},{"role":"user","content":"c"}]}`)
+	if first != later || first == other {
+		t.Errorf("openings %x, %x of one conversation, %x of another", first, later, other)
+	}
+	instructed := opening(t, openairesponses.Dialect{}, `{"instructions":"s","input":"a"}`)
+	if instructed == opening(t, openairesponses.Dialect{}, `{"instructions":"t","input":"a"}`) {
+		t.Error("two instructions open alike")
+	}
+}
