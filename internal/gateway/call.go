@@ -38,6 +38,9 @@ type Call struct {
 	cancel     context.CancelCauseFunc
 	answer     *answer
 	model      *route.Model
+	thread     uint64         // that the call belongs to, where somebody asks for it
+	print      *fingerprint   // of its prompt; nil when that is too short for a cache
+	cacheMiss  string         // why no cache was read, although it was to be expected
 	at         *attempt       // whose answer is the client's, or the last; nil before the first
 	notes      llm.Notes      // what could not be said as it was written, whoever serves
 	record     *store.Call    // once it is in the journal
@@ -89,10 +92,10 @@ func (c *Call) newRecord(now time.Time) *store.Call {
 	r := &store.Call{
 		ID: c.id(), Operation: c.Operation, Model: clip(c.Request.Model), Stream: c.Request.Stream,
 		Status: c.status(), Started: c.Started, FirstByte: c.FirstByte, Total: now.Sub(c.Started),
-		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage, Notes: c.notes.String(),
+		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage, Notes: c.notes.String(), CacheMiss: c.cacheMiss,
 	}
 	if a := c.at; a != nil {
-		r.Provider, r.UpstreamModel, r.Notes = a.Target.Upstream.Name, a.Target.Model, a.notes.String()
+		r.Provider, r.UpstreamModel, r.Account, r.Notes = a.Target.Upstream.Name, a.Target.Model, a.Target.Upstream.Name, a.notes.String()
 	}
 	if c.Key != nil {
 		r.KeyID = c.Key.ID

@@ -75,6 +75,7 @@ type Gateway struct {
 	outbound map[dialect.Name]dialect.Outbound
 	seal     seal.Key
 	memory   *memory
+	caches   *cacheWatch
 	state    *state.Keeper
 	sockets  sockets
 	runs     runs
@@ -108,7 +109,7 @@ func New(p Parts) *Gateway {
 	g := &Gateway{
 		keys: p.Keys, admin: p.Admin, models: p.Models, ledger: p.Ledger, metrics: p.Metrics,
 		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
-		outbound: p.Outbound, seal: p.Seal, memory: newMemory(), state: p.State,
+		outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State,
 	}
 	g.routes = g.routeTable(p.Doors)
 	return g

@@ -72,6 +72,11 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 		return err
 	}
 
+	prompt := c.Dialect.Prompt(&c.Request)
+	if c.print = fingerprintOf(&prompt); c.print != nil {
+		c.thread = threadOf(&prompt, r.Header)
+	}
+
 	// Who can do it?
 	if err := g.resolve(c); err != nil {
 		buffer.Put(body)
@@ -154,7 +159,12 @@ func (g *Gateway) account(c *Call) error {
 	if c.record != nil {
 		return nil
 	}
-	c.record = c.newRecord(time.Now())
+	now := time.Now()
+	if c.Err == nil && c.print != nil {
+		seen := &turnSeen{print: c.print, account: c.at.Target.Upstream.Name, model: c.at.Target.Model, at: now}
+		c.cacheMiss = g.caches.see(c.thread, seen, c.Usage)
+	}
+	c.record = c.newRecord(now)
 	if err := g.ledger.Append(c.record); err != nil {
 		g.log.Error("a call could not be recorded", "request_id", c.requestID, "error", err)
 		return &llm.Error{Kind: llm.Unavailable, Message: "The gateway could not record the usage of this call, so it does not give the answer out. Please try again in 2s.", RetryAfter: 2 * time.Second, Err: err}

@@ -23,6 +23,7 @@ type Metrics struct {
 	duration  *prometheus.HistogramVec
 	firstByte *prometheus.HistogramVec
 	tokens    *prometheus.CounterVec
+	caches    *prometheus.CounterVec
 	active    prometheus.Gauge
 	targets   sync.Map // target -> *series
 }
@@ -68,12 +69,15 @@ func NewMetrics(g Gauges) *Metrics {
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "limen_tokens_total", Help: "Tokens by type; no token is counted in two types.",
 		}, append(target, "gen_ai_token_type")),
+		caches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "limen_prompt_cache_total", Help: "Calls by key whose prompt was read from a cache, and those where that was expected and missed.",
+		}, []string{"limen_key_id", "result"}),
 		active: prometheus.NewGauge(prometheus.GaugeOpts{Name: "limen_active_requests", Help: "Calls under way."}),
 	}
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.firstByte, m.tokens, m.active,
+	m.registry.MustRegister(m.requests, m.duration, m.firstByte, m.tokens, m.caches, m.active,
 		gauge("limen_journal_pending", "Usage records that wait for the store.", func() float64 { return float64(g.JournalPending()) }),
 		gauge("limen_log_dropped", "Log lines dropped because nobody read them.", func() float64 { return float64(g.LogDropped()) }),
 		gauge("limen_models", "Models that are offered.", func() float64 { return float64(g.Models()) }),
@@ -108,6 +112,12 @@ func (m *Metrics) Observe(c *store.Call) {
 		t.firstByte.Observe(c.FirstByte.Seconds())
 	}
 	u := &c.Usage
+	switch {
+	case u.CacheRead > 0:
+		m.caches.WithLabelValues(c.KeyID, "read").Inc()
+	case c.CacheMiss != "":
+		m.caches.WithLabelValues(c.KeyID, "missed").Inc()
+	}
 	for i, n := range [...]int64{u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning} {
 		if n > 0 {
 			t.tokens[i].Add(float64(n))
