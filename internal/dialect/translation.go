@@ -30,6 +30,7 @@ type Translation struct {
 	fold    llm.Folder // of such an answer
 	next    *Call      // what the answer was paused for
 	loop    *loop      // of the tools that the gateway runs; nil when there are none
+	carry   *carry     // for another upstream to go on; nil when none may
 	paused  bool       // for those
 	usage   llm.Usage
 	known   bool
@@ -81,6 +82,12 @@ func (t *Translation) tell(dst []byte, events []llm.Event) []byte {
 	for _, e := range events {
 		t.named = t.restore.Event(t.named[:0], e)
 		for _, e := range t.named {
+			if t.carry != nil && t.carry.resumed {
+				var told bool
+				if e, told = t.carry.event(e); !told {
+					continue
+				}
+			}
 			if t.loop == nil {
 				dst = t.put(dst, e)
 				continue
@@ -96,6 +103,9 @@ func (t *Translation) tell(dst []byte, events []llm.Event) []byte {
 // put tells an event, or gathers it.
 func (t *Translation) put(dst []byte, e llm.Event) []byte {
 	t.see(e)
+	if t.carry != nil {
+		t.carry.see(e)
+	}
 	if t.gathers {
 		t.fold.Add(e)
 		return dst
@@ -180,7 +190,11 @@ func (t *Translation) Usage(in int64) llm.Usage {
 	if t.known {
 		return t.usage
 	}
-	return llm.Estimate(in, t.seen)
+	used := llm.Estimate(in, t.seen)
+	if t.carry != nil {
+		used = used.Plus(t.carry.usage)
+	}
+	return used
 }
 
 // Whole translates an answer that came whole, into the stream that the client
