@@ -31,6 +31,9 @@ type API struct {
 	Store   *store.Store
 	Log     *slog.Logger
 	Version string
+	// LocalURL is the base URL for clients on the gateway's own machine; empty
+	// without a running gateway.
+	LocalURL string
 	// KeyPrefix is what keys begin with when nothing else is asked for.
 	KeyPrefix func() string
 	// Config is the configuration in force as JSON, without secrets; Reload
@@ -111,12 +114,15 @@ func decode(r *http.Request, into any) error {
 	return nil
 }
 
-// status tells that the API answers, and who.
+// Status says who answers, and where clients find it.
+type Status struct {
+	Version  string `json:"version"`
+	LocalURL string `json:"local_url,omitempty"`
+	Pending  int64  `json:"usage_records_pending"`
+}
+
 func (a *API) status(*http.Request) (any, error) {
-	return struct {
-		Version string `json:"version"`
-		Pending int64  `json:"usage_records_pending"`
-	}{a.Version, a.Ledger.Pending()}, nil
+	return Status{a.Version, a.LocalURL, a.Ledger.Pending()}, nil
 }
 
 func (a *API) showConfig(*http.Request) (any, error) {

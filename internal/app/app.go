@@ -112,7 +112,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	defer removeSocket()
 
 	a.catalog = catalog.New(a.data.Store, a.log, "limen/"+opts.Version)
-	api := a.adminAPI()
+	api := a.adminAPI(localBase(cfg, listener.Addr()))
 	a.gateway = gateway.New(gateway.Parts{
 		Keys: a.data.Keys, Admin: a.data.Admin, Models: a.catalog, Ledger: a.data.Ledger, Health: a, Log: a.log,
 		Calls: telemetry.NewCallLog(logs, format, &a.level),
@@ -273,9 +273,9 @@ func (a *app) reloadNow() error {
 	return nil
 }
 
-func (a *app) adminAPI() http.Handler {
+func (a *app) adminAPI(localURL string) http.Handler {
 	api := &admin.API{
-		Keys: a.data.Keys, Admin: a.data.Admin, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version,
+		Keys: a.data.Keys, Admin: a.data.Admin, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version, LocalURL: localURL,
 		KeyPrefix: func() string { return a.config.Load().Keys.Prefix },
 		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
 		Reload:    a.reloadNow,

@@ -91,21 +91,32 @@ func (a *app) describeProviders(cfg *config.Config, out *strings.Builder) {
 
 // publicBase is the base URL for clients, as far as it is known here.
 func publicBase(cfg *config.Config, at net.Addr) string {
-	if cfg.PublicURL != "" {
+	switch {
+	case cfg.PublicURL != "":
 		return strings.TrimSuffix(strings.TrimRight(cfg.PublicURL, "/"), "/v1") + "/v1"
+	case cfg.TLS.ACME != nil:
+		return "https://" + cfg.TLS.ACME.Domains[0] + "/v1"
+	case cfg.TLS.Enabled():
+		return "https://" + reachable(at) + "/v1"
 	}
-	scheme := "http://"
-	host := at.String()
+	return "http://" + reachable(at) + "/v1"
+}
+
+// localBase is the base URL on this machine, past whatever stands before the
+// listener. A certificate, though, is good under its own name only.
+func localBase(cfg *config.Config, at net.Addr) string {
 	if cfg.TLS.Enabled() {
-		scheme = "https://"
-		if cfg.TLS.ACME != nil {
-			return scheme + cfg.TLS.ACME.Domains[0] + "/v1"
-		}
+		return publicBase(cfg, at)
 	}
+	return "http://" + reachable(at) + "/v1"
+}
+
+// reachable is a listener's address as this machine can dial it.
+func reachable(at net.Addr) string {
 	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		host = net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+		return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
 	}
-	return scheme + host + "/v1"
+	return at.String()
 }
 
 // exposed reports whether other machines can reach an address.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/limen-gateway/limen/internal/admin"
 	"github.com/limen-gateway/limen/internal/catalog"
-	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/probe"
 )
 
@@ -77,7 +75,7 @@ func (d *doctor) check(name string, err error, detail string) bool {
 
 // own checks the gateway of the data directory.
 func (d *doctor) own(ctx context.Context, api *client, model string) error {
-	cfg, path, err := d.env.load()
+	_, path, err := d.env.load()
 	if path == "" {
 		path = "none; defaults"
 	}
@@ -90,6 +88,10 @@ func (d *doctor) own(ctx context.Context, api *client, model string) error {
 	err = api.do(ctx, "GET", "/providers", nil, &state)
 	if err != nil {
 		err = needsGateway(err, api)
+	}
+	base := api.base + "/v1" // of LIMEN_URL
+	if err == nil && api.password == "" {
+		base, err = localURL(ctx, api)
 	}
 	if !d.check("gateway", err, api.where) {
 		return nil
@@ -106,31 +108,16 @@ func (d *doctor) own(ctx context.Context, api *client, model string) error {
 		return nil
 	}
 	defer done()
-	d.remote(ctx, d.env.ownBase(api, cfg), key, model)
+	d.remote(ctx, base, key, model)
 	return nil
 }
 
-// ownBase is where clients of the gateway are: the address of LIMEN_URL, or
-// the listener's.
-func (e *env) ownBase(api *client, cfg *config.Config) string {
-	if api.password != "" {
-		return api.base + "/v1"
-	}
-	listen := cfg.Listen
-	if chosen := setting(e.listen, "LIMEN_LISTEN"); chosen != "" {
-		listen = chosen
-	}
-	scheme := "http"
-	if cfg.TLS.Enabled() {
-		scheme = "https"
-		if cfg.PublicURL != "" {
-			return strings.TrimSuffix(strings.TrimRight(cfg.PublicURL, "/"), "/v1") + "/v1"
-		}
-	}
-	if host, port, err := net.SplitHostPort(listen); err == nil && (host == "" || net.ParseIP(host).IsUnspecified()) {
-		listen = net.JoinHostPort("127.0.0.1", port)
-	}
-	return scheme + "://" + listen + "/v1"
+// localURL asks the gateway of the data directory where its clients find it:
+// its command line and environment are not ours.
+func localURL(ctx context.Context, api *client) (string, error) {
+	var status admin.Status
+	err := api.do(ctx, "GET", "/status", nil, &status)
+	return status.LocalURL, err
 }
 
 // doctorName is the name of the key that doctor uses; there is one at most.
