@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +56,46 @@ func TestClientAndUpstream(t *testing.T) {
 		if got, err := c.call(tt.request); err != nil || got != tt.events {
 			t.Errorf("%s: got %d events and %v, want %d", tt.what, got, err, tt.events)
 		}
+	}
+}
+
+// slowToReturn holds back the return of writes, though not what they wrote.
+type slowToReturn struct {
+	net.Conn
+	until <-chan struct{}
+}
+
+func (c slowToReturn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if bytes.HasSuffix(p, []byte("}")) { // the body, which goes out by itself
+		<-c.until
+	}
+	return n, err
+}
+
+// The answer may be under way before the proxy's transport comes to look whether
+// the request's body has ended.
+func TestReverseProxyKeepsEarlyAnswers(t *testing.T) {
+	answered := make(chan struct{})
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return slowToReturn{c, answered}, err
+	}}
+	defer transport.CloseIdleConnections()
+	front := httptest.NewServer(reverseProxy(serveScript(t), transport, t.Output()))
+	defer front.Close()
+	c, err := dial(front.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	err = c.open(streamRequest("", time.Millisecond))
+	close(answered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.readChunks(); err != nil || got != pieces+4 {
+		t.Errorf("got %d events and %v, want %d", got, err, pieces+4)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -213,12 +214,23 @@ func serveReverseProxy(addr, upstream string) error {
 	go exitWithParent()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 256, 256
+	return http.ListenAndServe(addr, reverseProxy(upstream, transport, os.Stderr))
+}
+
+func reverseProxy(upstream string, transport http.RoundTripper, errors io.Writer) http.Handler {
 	to := &url.URL{Scheme: "http", Host: upstream}
-	return http.ListenAndServe(addr, &httputil.ReverseProxy{
+	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		FlushInterval: -1,
 		Transport:     transport,
-		ErrorLog:      log.New(os.Stderr, "", 0),
+		ErrorLog:      log.New(errors, "", 0),
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Else the server closes the request's body as the answer begins. The transport
+		// reads that once more after it has sent it, and on a failure hangs up on an
+		// upstream that answers already.
+		http.NewResponseController(w).EnableFullDuplex()
+		proxy.ServeHTTP(w, r)
 	})
 }
 
