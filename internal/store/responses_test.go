@@ -58,6 +58,7 @@ func TestResponseMisses(t *testing.T) {
 		wantErr(t, "base of another", s.CommitTurn(ctx, &Turn{Response: Response{Owner: "key2", ID: "b"}, Base: "a", BaseLength: 2}), ErrNotFound)
 		wantErr(t, "base is shorter", s.CommitTurn(ctx, newTurn("b", "a", 3)), ErrNotFound)
 		wantErr(t, "taken ID", s.CommitTurn(ctx, newTurn("a", "a", 2)), ErrConflict)
+		wantErr(t, "taken ID, without a base", s.CommitTurn(ctx, newTurn("a", "", 0)), ErrConflict)
 		wantErr(t, "no conversation", s.CommitTurn(ctx, &Turn{Response: Response{Owner: owner, ID: "b", Conversation: "none"}}), ErrNotFound)
 		wantItems(t, s, "a", 0, 9, "a.in a.out") // nothing of these is left
 		wantBytes(t, s)

@@ -233,10 +233,14 @@ func (s *Store) queryItems(ctx context.Context, query string, args ...any) ([]It
 	return items, nil
 }
 
-// newThread makes a thread. Its items are not there yet.
+// newThread makes a thread, or returns ErrConflict when there is one of that
+// ID. Its items are not there yet.
 func newThread(ctx context.Context, tx *sql.Tx, owner, id, base string, baseLength int64, closed bool, items []Item) error {
-	_, err := affected(ctx, tx, `INSERT INTO threads (owner, id, base, base_length, length, closed, untidy, bytes)
-		VALUES ($1, $2, $3, $4, $5, $6, FALSE, $7)`, owner, id, base, baseLength, baseLength+int64(len(items)), closed, size(items))
+	n, err := affected(ctx, tx, `INSERT INTO threads (owner, id, base, base_length, length, closed, untidy, bytes)
+		VALUES ($1, $2, $3, $4, $5, $6, FALSE, $7) ON CONFLICT DO NOTHING`, owner, id, base, baseLength, baseLength+int64(len(items)), closed, size(items))
+	if err == nil && n == 0 {
+		return ErrConflict
+	}
 	return err
 }
 
