@@ -25,6 +25,9 @@ const (
 	// lastWords is how long calls have to tell their clients of the end after
 	// the drain.
 	lastWords = 2 * time.Second
+	// firstRequest is how long a new connection has, at a shutdown, to bring a
+	// request that its client is about to send.
+	firstRequest = time.Second
 )
 
 // newServer makes the server of the clients' listener. There is no write
@@ -102,12 +105,38 @@ func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.loaded, nil // the last good one, should the files be half written
 }
 
+// unused are the connections on which no request has come. net/http closes
+// those at a shutdown that waited for more than five seconds, and waits for
+// the others; but clients open connections ahead of need.
+type unused struct{ since sync.Map } // net.Conn: time.Time
+
+// note is for http.Server.ConnState.
+func (u *unused) note(c net.Conn, state http.ConnState) {
+	if state == http.StateNew {
+		u.since.Store(c, time.Now())
+		return
+	}
+	u.since.Delete(c)
+}
+
+// close closes the connections that were opened before a time.
+func (u *unused) close(before time.Time) {
+	u.since.Range(func(c, since any) bool {
+		if since.(time.Time).Before(before) {
+			c.(net.Conn).Close()
+		}
+		return true
+	})
+}
+
 // serve serves until ctx ends, then drains: unready first, then no new
 // connections, then an end for the calls that are left.
 func (a *app) serve(ctx context.Context, server *http.Server, listener net.Listener) error {
 	calls, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	server.BaseContext = func(net.Listener) context.Context { return calls }
+	var unused unused
+	server.ConnState = unused.note
 	failed := make(chan error, 1)
 	go func() {
 		if server.TLSConfig != nil {
@@ -129,6 +158,9 @@ func (a *app) serve(ctx context.Context, server *http.Server, listener net.Liste
 	drain, cancel := context.WithTimeout(context.Background(), cfg.Timeouts.Drain.Std())
 	defer cancel()
 	a.gateway.CloseSockets()
+	unused.close(time.Now().Add(-firstRequest))
+	late := time.AfterFunc(firstRequest, func() { unused.close(time.Now()) })
+	defer late.Stop()
 	err := server.Shutdown(drain)
 	a.gateway.AwaitSockets(drain)
 	a.gateway.AwaitRuns(drain)

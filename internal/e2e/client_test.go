@@ -385,6 +385,34 @@ func TestManyHeaders(t *testing.T) {
 	check(t, g.post(t, "/chat/completions", body), "answer")
 }
 
+// TestStopUnused stops a gateway to which somebody has connected and said
+// nothing, as clients do that open connections ahead. It waits for the call that
+// is running, and not for them.
+func TestStopUnused(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	g := start(t, provider(up))
+	unused := g.dial(t)
+	running := make(chan reply)
+	go func() { running <- g.post(t, "/chat/completions", chatBody(true, "slow [[fault:slow arg=100]]")) }()
+	find(t, up, "slow [[", func(r upstream.Request) bool { return r.Fault != "" }) // connections are accepted in order
+	began := time.Now()
+	stopped := make(chan int)
+	go func() { stopped <- g.stop() }()
+	if outcome := observe(t, "/chat/completions", <-running); outcome != "stream" {
+		t.Errorf("got %q, want the whole stream", outcome)
+	}
+	if code := <-stopped; code != 0 {
+		t.Errorf("exit code: got %d, want 0", code)
+	}
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("stopping took %v", took)
+	}
+	if _, err := unused.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the unused connection: got %v, want its end", err)
+	}
+}
+
 // TestDrain stops a gateway that has calls running. Those that end in time
 // end well, the rest are told, and the exit code is 0.
 func TestDrain(t *testing.T) {
