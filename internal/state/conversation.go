@@ -56,12 +56,16 @@ func (t *Turn) lock(ctx context.Context) error {
 	return nil
 }
 
-// renew has the lock last longer, unless it was given back.
+// renew has the lock last longer, or gives it back when that could not be done
+// before.
 func (t *Turn) renew(ctx context.Context) error {
 	t.lockMu.Lock()
 	defer t.lockMu.Unlock()
-	if !t.locked {
+	switch {
+	case !t.locked:
 		return nil
+	case t.done:
+		return t.free(ctx)
 	}
 	return t.keeper.store.Lock(ctx, t.owner, t.ask.Conversation, t.ID, time.Now().Add(lockTime))
 }
@@ -70,16 +74,25 @@ func (t *Turn) renew(ctx context.Context) error {
 func (t *Turn) unlock(ctx context.Context) {
 	t.lockMu.Lock()
 	defer t.lockMu.Unlock()
-	if !t.locked {
+	if !t.locked || t.done {
 		return
+	}
+	t.done = true
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
+	defer cancel()
+	t.free(ctx) // else renew does
+}
+
+// free is unlock for who has lockMu.
+func (t *Turn) free(ctx context.Context) error {
+	if err := t.keeper.store.Unlock(ctx, t.owner, t.ask.Conversation, t.ID); err != nil {
+		return err
 	}
 	t.locked = false
 	t.keeper.mu.Lock()
+	defer t.keeper.mu.Unlock()
 	delete(t.keeper.locked, t)
-	t.keeper.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
-	defer cancel()
-	t.keeper.store.Unlock(ctx, t.owner, t.ask.Conversation, t.ID) // it runs out by itself
+	return nil
 }
 
 // unlockStale gives back the conversations of turns that ran in a process

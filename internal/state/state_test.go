@@ -475,6 +475,22 @@ func TestLocks(t *testing.T) {
 	open(t, another(), "y", in, nil).Close(t.Context())
 }
 
+// TestUnlockLater has a store that takes nothing as a turn gives its
+// conversation back.
+func TestUnlockLater(t *testing.T) {
+	k, another, exec := keepers(t)
+	in := &dialect.Context{Store: true, Conversation: newConversation(t, k), Input: llm.Raw(`"Hi"`)}
+	turn := open(t, k, "first", in, nil)
+	exec("CREATE TRIGGER full BEFORE UPDATE ON conversations BEGIN SELECT RAISE(ABORT, 'no'); END")
+	turn.Close(t.Context())
+	exec("DROP TRIGGER full")
+	if _, err := another().Open(t.Context(), owner, "x", in, nil); code(err) != "conversation_locked" {
+		t.Errorf("as the store has it: %v", err)
+	}
+	k.touch(t.Context(), slog.New(slog.NewTextHandler(failing{t}, nil)))
+	open(t, another(), "y", in, nil).Close(t.Context())
+}
+
 // failing fails a test that writes to it.
 type failing struct{ t *testing.T }
 

@@ -31,7 +31,8 @@ type Turn struct {
 	run     Run    // in the background
 
 	lockMu sync.Mutex
-	locked bool // the conversation
+	locked bool // the conversation, as far as the store knows
+	done   bool // with the conversation
 }
 
 // place is where in the store a turn goes on. Without a thread it begins one.
