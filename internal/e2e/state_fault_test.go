@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -48,6 +49,16 @@ func rows(t *testing.T, data, table string) (n int) {
 	return n
 }
 
+// readiness is what a probe is told.
+func (g *gateway) readiness(t *testing.T) reply {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.root()+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.do(t, r)
+}
+
 // fill makes the database take nothing new of a table, as a disk that is full
 // does.
 func fill(t *testing.T, data, table string) (empty func()) {
@@ -60,6 +71,59 @@ func fill(t *testing.T, data, table string) (empty func()) {
 func (g *gateway) get(t *testing.T, path string) reply {
 	t.Helper()
 	return g.do(t, g.request(t, t.Context(), http.MethodGet, path, nil))
+}
+
+// TestStateLocked has another program lock the database while many want to
+// write. Nobody waits longer than for one that could not, clients are told, and
+// so are probes.
+func TestStateLocked(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	g := start(t, provider(up))
+	made := checkedObject(t, g.post(t, "/conversations", `{}`))
+	in := fmt.Sprintf(`{"model":"up/small","conversation":%s,"input":"In [[fault:pause arg=300]]"}`, made["id"])
+	bodies := [][2]string{
+		{"/responses", in}, // has the conversation, and is to give it back
+		{"/responses", `{"model":"up/small","input":"Anew"}`},
+		{"/responses", `{"model":"up/small","background":true,"input":"Run"}`},
+		{"/conversations", `{}`},
+		{"/conversations", `{}`},
+	}
+	db := database(t, g.data)
+	defer db.Close()
+	locked, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locked.Close()
+
+	var waiting sync.WaitGroup
+	ask := func(path, body string) {
+		began := time.Now()
+		got := g.post(t, path, body)
+		if took := time.Since(began); got.status != 503 || took > 8*time.Second {
+			t.Errorf("%s %s: %d after %v", path, body, got.status, took)
+		}
+	}
+	waiting.Go(func() { ask(bodies[0][0], bodies[0][1]) })
+	find(t, up, "In [[", func(r upstream.Request) bool { return r.Fault != "" })
+	if _, err := locked.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bodies[1:] {
+		waiting.Go(func() { ask(b[0], b[1]) })
+	}
+	check(t, g.post(t, "/chat/completions", chatBody(false, "hello")), "answer")
+	waiting.Wait()
+	if got := g.readiness(t); got.status != 503 || !strings.Contains(got.body, "store") {
+		t.Errorf("readiness: %d %s", got.status, got.body)
+	}
+
+	if _, err := locked.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the gateway is ready", func() bool { return g.readiness(t).status == 200 })
+	completed(t, g.plain(t, `{"model":"up/small","input":"Anew"}`))
 }
 
 // TestStateFull has a store that takes nothing while turns end: every client is

@@ -58,7 +58,7 @@ func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
 		return fmt.Errorf("store: %w", err)
 	}
 	defer conn.Close()
-	tx, err := conn.BeginTx(ctx, nil)
+	tx, err := s.write.begin(ctx, conn)
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}

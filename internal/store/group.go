@@ -86,10 +86,10 @@ func (s *Store) commitWaiting(ctx context.Context) error {
 	}
 	defer conn.Close()
 	taken := s.group.take()
-	undone, err := commitAll(conn, taken)
+	undone, err := s.commitAll(conn, taken)
 	for _, c := range taken {
 		if undone && len(taken) > 1 { // not all are to fail for one of them
-			_, err = commitAll(conn, []*change{c})
+			_, err = s.commitAll(conn, []*change{c})
 		}
 		c.done <- err
 	}
@@ -98,9 +98,9 @@ func (s *Store) commitWaiting(ctx context.Context) error {
 
 // commitAll makes changes in one transaction, which nobody's leaving ends.
 // undone says that one of them failed.
-func commitAll(conn *sql.Conn, changes []*change) (undone bool, err error) {
+func (s *Store) commitAll(conn *sql.Conn, changes []*change) (undone bool, err error) {
 	ctx := context.Background()
-	tx, err := conn.BeginTx(ctx, nil)
+	tx, err := s.write.begin(ctx, conn)
 	if err != nil {
 		return false, fmt.Errorf("store: %w", err)
 	}

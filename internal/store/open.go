@@ -28,11 +28,12 @@ var ErrNotFound = errors.New("store: not found")
 var ErrConflict = errors.New("store: conflict")
 
 // Store is a database. Writes go through one connection on SQLite, so that
-// they queue in Go and never meet a busy file.
+// they queue in Go and meet a busy file only when another process has it.
 type Store struct {
-	read, write *sql.DB
-	postgres    bool
-	group       *group // of SQLite
+	read     *sql.DB
+	write    *writer
+	postgres bool
+	group    *group // of SQLite
 }
 
 // FileName is the SQLite database within the data directory.
@@ -64,14 +65,19 @@ func Open(ctx context.Context, dir, url string) (*Store, error) {
 
 // Close waits for running queries and closes the database.
 func (s *Store) Close() error {
-	if s.read == s.write {
+	if s.postgres {
 		return s.write.Close()
 	}
 	return errors.Join(s.read.Close(), s.write.Close())
 }
 
-// Ping reports whether the database answers.
-func (s *Store) Ping(ctx context.Context) error { return s.read.PingContext(ctx) }
+// Ping reports whether the database answers, and took what was last written.
+func (s *Store) Ping(ctx context.Context) error {
+	if s.write.lockedWithin(suspectTime) {
+		return errLocked
+	}
+	return s.read.PingContext(ctx)
+}
 
 func openSQLite(path string) (*Store, error) {
 	if err := checkFile(path); err != nil {
@@ -79,7 +85,7 @@ func openSQLite(path string) (*Store, error) {
 	}
 	// FULL: a commit survives a power loss. One connection writes, BEGIN
 	// IMMEDIATE, so that no transaction fails half way on a lock.
-	pragmas := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}}
+	pragmas := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}}
 	pragmas.Set("_txlock", "immediate")
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + pragmas.Encode()
 	write, err := sql.Open("sqlite", dsn)
@@ -96,7 +102,7 @@ func openSQLite(path string) (*Store, error) {
 	}
 	read.SetMaxOpenConns(max(2, runtime.NumCPU()))
 	read.SetMaxIdleConns(2)
-	return &Store{read: read, write: write, group: newGroup()}, nil
+	return &Store{read: read, write: &writer{DB: write}, group: newGroup()}, nil
 }
 
 // checkFile creates a new database file that only its owner can read, and
@@ -122,21 +128,5 @@ func openPostgres(url string) (*Store, error) {
 	}
 	db.SetMaxOpenConns(10)
 	db.SetMaxIdleConns(4)
-	return &Store{read: db, write: db, postgres: true}, nil
-}
-
-// inTx runs f in one transaction.
-func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	defer tx.Rollback() // does nothing after Commit
-	if err := f(tx); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
+	return &Store{read: db, write: &writer{DB: db}, postgres: true}, nil
 }
