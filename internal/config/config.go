@@ -19,7 +19,7 @@ type Config struct {
 	TLS         TLS      `yaml:"tls" doc:"Serve HTTPS: with cert and key, or with acme."`
 	CORS        CORS     `yaml:"cors" doc:"Browsers of other origins. Off when empty."`
 	Log         Log      `yaml:"log" doc:"Limen's own log."`
-	Limits      Limits   `yaml:"limits" doc:"Sizes beyond which a message is refused."`
+	Limits      Limits   `yaml:"limits" doc:"Sizes and numbers beyond which a message or a call is refused."`
 	Timeouts    Timeouts `yaml:"timeouts" doc:"How long each step may take."`
 	Keys        Keys     `yaml:"keys" doc:"Keys that Limen issues to clients."`
 	Refresh     Duration `yaml:"refresh" doc:"How often the providers' lists of models are read again."`
@@ -58,12 +58,15 @@ type Log struct {
 	Level  string `yaml:"level" enum:"debug info warn error" doc:"The least severe entries that are written."`
 }
 
-// Limits are in bytes, after decompression.
+// Limits are of single messages, in bytes after decompression, and of all that is under way at once.
 type Limits struct {
-	Body    ByteSize `yaml:"body" doc:"A request's body."`
-	Event   ByteSize `yaml:"event" doc:"One event of an upstream's stream."`
-	Answer  ByteSize `yaml:"answer" doc:"An upstream's answer that is not streamed."`
-	Headers ByteSize `yaml:"headers" doc:"A request's headers."`
+	Body        ByteSize `yaml:"body" doc:"A request's body."`
+	Event       ByteSize `yaml:"event" doc:"One event of an upstream's stream."`
+	Answer      ByteSize `yaml:"answer" doc:"An upstream's answer that is not streamed."`
+	Headers     ByteSize `yaml:"headers" doc:"A request's headers."`
+	Concurrency int      `yaml:"concurrency" doc:"Calls at once. More are refused with 503."`
+	Bodies      ByteSize `yaml:"bodies" doc:"The bodies of all requests at once. Not less than body."`
+	Queue       Duration `yaml:"queue" min:"0" doc:"How long a call waits for room before it is refused."`
 }
 
 type Timeouts struct {
@@ -118,15 +121,16 @@ type Keys struct {
 
 // Provider is one upstream. It has a base URL, or is of a vendor whose base URL is known, or both.
 type Provider struct {
-	Name    string            `yaml:",key" check:"provider"`
-	Vendor  string            `yaml:"vendor" doc:"Vendor whose defaults apply. Absent: the one of the provider's name, if there is one."`
-	BaseURL string            `yaml:"base_url" check:"base url" doc:"Prefix of the upstream's operations, usually ending in /v1. Needed unless a vendor brings it."`
-	APIKey  Secret            `yaml:"api_key" check:"header value" doc:"The upstream's key, best written as a reference such as ${OPENAI_API_KEY} or ${file:/run/secrets/openai}."`
-	Speaks  []string          `yaml:"speaks" enum:"openai-chat openai-responses anthropic gemini bedrock" doc:"Dialects that the upstream understands, best first. Absent: the vendor's."`
-	Models  []Pattern         `yaml:"models" doc:"Models to offer: names, offered even when the upstream does not list them, and patterns with * over those it lists. Absent: all it lists."`
-	Headers map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers added to every request."`
-	Quirks  Quirks            `yaml:"quirks" doc:"Where the upstream departs from its dialect."`
-	Caps    []Caps            `yaml:"caps" doc:"What models can do, where Limen does not know it or knows it wrong: by the upstream's names, or patterns with *. The first that fits counts."`
+	Name        string            `yaml:",key" check:"provider"`
+	Vendor      string            `yaml:"vendor" doc:"Vendor whose defaults apply. Absent: the one of the provider's name, if there is one."`
+	BaseURL     string            `yaml:"base_url" check:"base url" doc:"Prefix of the upstream's operations, usually ending in /v1. Needed unless a vendor brings it."`
+	APIKey      Secret            `yaml:"api_key" check:"header value" doc:"The upstream's key, best written as a reference such as ${OPENAI_API_KEY} or ${file:/run/secrets/openai}."`
+	Speaks      []string          `yaml:"speaks" enum:"openai-chat openai-responses anthropic gemini bedrock" doc:"Dialects that the upstream understands, best first. Absent: the vendor's."`
+	Models      []Pattern         `yaml:"models" doc:"Models to offer: names, offered even when the upstream does not list them, and patterns with * over those it lists. Absent: all it lists."`
+	Headers     map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers added to every request."`
+	Concurrency int               `yaml:"concurrency" doc:"Calls at once. More are refused with 503. Absent: no limit but that of all calls."`
+	Quirks      Quirks            `yaml:"quirks" doc:"Where the upstream departs from its dialect."`
+	Caps        []Caps            `yaml:"caps" doc:"What models can do, where Limen does not know it or knows it wrong: by the upstream's names, or patterns with *. The first that fits counts."`
 }
 
 // Caps are abilities of the models whose names fit. What is not said is as it is known.
@@ -182,7 +186,10 @@ func Default() *Config {
 	return &Config{
 		Listen: "127.0.0.1:8080",
 		Log:    Log{Format: "auto", Level: "info"},
-		Limits: Limits{Body: 64 * mebibyte, Event: 16 * mebibyte, Answer: 64 * mebibyte, Headers: 64 * kibibyte},
+		Limits: Limits{
+			Body: 64 * mebibyte, Event: 16 * mebibyte, Answer: 64 * mebibyte, Headers: 64 * kibibyte,
+			Concurrency: 4096, Bodies: 128 * mebibyte, Queue: 40 * millisecond,
+		},
 		Timeouts: Timeouts{
 			Connect: 5 * second, FirstByte: 10 * minute, Idle: 5 * minute, Total: 60 * minute,
 			Write: 30 * second, Body: 60 * second, Heartbeat: 15 * second, Drain: 30 * second,

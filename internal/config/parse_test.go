@@ -201,7 +201,7 @@ behind_proxy: true
 tls: { acme: { domains: [a.example.com, b.example.com], email: me@example.com, cache: /c } }
 cors: { origins: ["*", "http://localhost:3000"] }
 log: { format: json, level: debug }
-limits: { body: 1GiB, event: 10MB, answer: 1024, headers: 8 KiB }
+limits: { body: 1GiB, event: 10MB, answer: 1024, headers: 8 KiB, concurrency: 10, bodies: 2GiB, queue: 0s }
 timeouts: { connect: 1s, first_byte: 2m, idle: 1m30s, total: 2h, write: 1s, body: 1s, heartbeat: 0s, drain: 1s, shutdown_delay: 250ms }
 keys: { prefix: sk- }
 refresh: 1h
@@ -223,6 +223,7 @@ providers:
     speaks: [anthropic, gemini, bedrock]
     models: [a, "b-*"]
     headers: { X-Team: t, x-other: ${file:/run/secrets/x} }
+    concurrency: 7
     quirks: { drop: [logit_bias], rename: { max_completion_tokens: max_tokens }, stream_usage: true }
     caps:
       org/x: { thinking: [adaptive, between_tools], efforts: [none], max_output: 8192, sampling: true }
@@ -244,7 +245,7 @@ models:
 		TLS:    TLS{ACME: &ACME{Domains: []string{"a.example.com", "b.example.com"}, Email: "me@example.com", Cache: "/c"}},
 		CORS:   CORS{Origins: []string{"*", "http://localhost:3000"}},
 		Log:    Log{"json", "debug"},
-		Limits: Limits{1 << 30, 10e6, 1024, 8 << 10},
+		Limits: Limits{1 << 30, 10e6, 1024, 8 << 10, 10, 2 << 30, 0},
 		Timeouts: Timeouts{
 			second, 2 * minute, 90 * second, 120 * minute, second, second, 0, second, Duration(250 * time.Millisecond),
 		},
@@ -260,8 +261,8 @@ models:
 		Providers: []Provider{{
 			Name: "lab", Vendor: "openai", BaseURL: "https://x.example.com/openai?api-version=2026-01-01", APIKey: "12345",
 			Speaks: []string{"anthropic", "gemini", "bedrock"}, Models: []Pattern{"a", "b-*"},
-			Headers: map[string]Secret{"X-Team": "t", "x-other": "from-file"},
-			Quirks:  Quirks{[]string{"logit_bias"}, map[string]string{"max_completion_tokens": "max_tokens"}, &yes},
+			Headers: map[string]Secret{"X-Team": "t", "x-other": "from-file"}, Concurrency: 7,
+			Quirks: Quirks{[]string{"logit_bias"}, map[string]string{"max_completion_tokens": "max_tokens"}, &yes},
 			Caps: []Caps{
 				{Models: "org/x", Thinking: []string{"adaptive", "between_tools"}, Efforts: []string{"none"}, MaxOutput: 8192, Sampling: &yes},
 				{Models: "*", ForcedTool: &yes, Structured: &yes, MidSystem: &yes, PlaceCache: &yes},

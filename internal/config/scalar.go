@@ -60,9 +60,10 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 type Duration time.Duration
 
 const (
-	second = Duration(time.Second)
-	minute = Duration(time.Minute)
-	day    = Duration(24 * time.Hour)
+	millisecond = Duration(time.Millisecond)
+	second      = Duration(time.Second)
+	minute      = Duration(time.Minute)
+	day         = Duration(24 * time.Hour)
 )
 
 // Std is the duration as package time has it.

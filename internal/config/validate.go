@@ -12,6 +12,7 @@ import (
 // makes one problem.
 func (d *decoder) validate(c *Config, opt Options) {
 	d.validateTLS(&c.TLS)
+	d.validateLimits(&c.Limits)
 	d.validateTools(&c.Tools)
 	for i := range c.Providers {
 		d.validateProvider(&c.Providers[i], opt.Vendors)
@@ -37,6 +38,18 @@ func (d *decoder) validateTLS(t *TLS) {
 	case t.Key != "" && t.Cert == "":
 		d.complain(d.at[&t.Key], "key needs a cert beside it")
 	}
+}
+
+// validateLimits refuses a body that may be sent but could never be read.
+func (d *decoder) validateLimits(l *Limits) {
+	if l.Body <= l.Bodies || d.flawed[l] {
+		return
+	}
+	at := d.at[&l.Bodies]
+	if at == nil {
+		at = d.at[&l.Body]
+	}
+	d.complain(at, fmt.Sprintf("a body of limits.body, %s, could never be read: limits.bodies, for all at once, is %s and must not be less", l.Body, l.Bodies))
 }
 
 func (d *decoder) validateTools(t *Tools) {
