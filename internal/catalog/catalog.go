@@ -17,6 +17,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/store"
@@ -130,6 +131,9 @@ func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
 		}
 		sources = append(sources, s)
 	}
+	for i, s := range sources {
+		s.upstream.Gate.SetCapacity(capacity(setup.Providers[i]))
+	}
 	for _, old := range c.sources {
 		if !contains(sources, old) {
 			old.upstream.Close()
@@ -160,12 +164,27 @@ func contains(sources []*source, s *source) bool {
 	return false
 }
 
-// source finds the provider among those that are there, or makes it.
+// capacity is how many calls of a provider may be under way.
+func capacity(p Provider) int64 {
+	if p.Concurrency == 0 {
+		return limit.Unlimited
+	}
+	return int64(p.Concurrency)
+}
+
+// source finds the provider among those that are there, or makes it. Its gate
+// stays in any case, with the calls that are under way.
 func (c *Catalog) source(ctx context.Context, p Provider, connect time.Duration) (*source, error) {
+	p.Concurrency = 0 // the gate has it
+	var gate *limit.Gate
 	for _, s := range c.sources {
-		if s.provider.Name == p.Name && reflect.DeepEqual(s.provider, p) && c.setup.Connect == connect {
+		if s.provider.Name != p.Name {
+			continue
+		}
+		if reflect.DeepEqual(s.provider, p) && c.setup.Connect == connect {
 			return s, nil
 		}
+		gate = s.upstream.Gate
 	}
 	headers := make(map[string]string, len(p.Headers))
 	for name, value := range p.Headers {
@@ -173,7 +192,7 @@ func (c *Catalog) source(ctx context.Context, p Provider, connect time.Duration)
 	}
 	up, err := upstream.New(upstream.Config{
 		Name: p.Name, BaseURL: p.BaseURL, Key: p.APIKey.Reveal(), Speaks: speaks(p), Headers: headers,
-		Vendor: p.Vendor, Connect: connect, UserAgent: c.userAgent, Transport: p.Transport,
+		Vendor: p.Vendor, Connect: connect, UserAgent: c.userAgent, Transport: p.Transport, Gate: gate,
 	})
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/http1"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/provider"
 )
 
@@ -37,6 +38,7 @@ type Config struct {
 	UserAgent string
 	// Transport replaces the network, for providers within the process.
 	Transport http.RoundTripper
+	Gate      *limit.Gate // of its calls; nil: one without a limit
 }
 
 // Upstream is a provider that can be called. It is safe for concurrent use.
@@ -44,6 +46,9 @@ type Upstream struct {
 	Name   string
 	Vendor provider.Vendor
 	Speaks []dialect.Name
+
+	// Gate bounds the calls that are under way. Who calls has come in.
+	Gate *limit.Gate
 
 	// Fitter makes bodies fit for the server; nil when there is nothing to do.
 	Fitter *provider.Fitter
@@ -71,9 +76,12 @@ func New(c Config) (*Upstream, error) {
 		return nil, fmt.Errorf("provider %s: base_url is no URL", c.Name)
 	}
 	u := &Upstream{
-		Name: c.Name, Vendor: c.Vendor, Speaks: c.Speaks, secrets: c.secrets(),
+		Name: c.Name, Vendor: c.Vendor, Speaks: c.Speaks, Gate: c.Gate, secrets: c.secrets(),
 		Fitter: provider.NewFitter(c.Vendor.Quirks), listing: c.Vendor.Listing(c.Speaks),
 		base: base, paths: map[string]*url.URL{}, transport: c.Transport,
+	}
+	if u.Gate == nil {
+		u.Gate = limit.NewGate(limit.Unlimited)
 	}
 	for _, path := range operations {
 		if u.paths[path], err = u.join(path); err != nil {
