@@ -25,6 +25,8 @@ type Metrics struct {
 	tokens    *prometheus.CounterVec
 	caches    *prometheus.CounterVec
 	active    prometheus.Gauge
+	waiting   prometheus.Gauge
+	refused   *prometheus.CounterVec
 	targets   sync.Map // target -> *series
 }
 
@@ -48,6 +50,7 @@ type Gauges struct {
 	JournalPending func() int64 // records that are not yet in the store
 	LogDropped     func() int64 // log lines that did not fit
 	Models         func() int   // models that are offered
+	Bodies         func() int64 // bytes of memory for the bodies of requests
 }
 
 var durationBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68}
@@ -72,15 +75,20 @@ func NewMetrics(g Gauges) *Metrics {
 		caches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "limen_prompt_cache_total", Help: "Calls by key whose prompt was read from a cache, and those where that was expected and missed.",
 		}, []string{"limen_key_id", "result"}),
-		active: prometheus.NewGauge(prometheus.GaugeOpts{Name: "limen_active_requests", Help: "Calls under way."}),
+		active:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "limen_active_requests", Help: "Calls under way."}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Name: "limen_waiting_requests", Help: "Calls that wait for room within a limit."}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "limen_refused_total", Help: "Calls refused by a limit of what is under way at once: calls, bodies, or calls of a provider.",
+		}, []string{"limit", "gen_ai_provider_name"}),
 	}
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.firstByte, m.tokens, m.caches, m.active,
+	m.registry.MustRegister(m.requests, m.duration, m.firstByte, m.tokens, m.caches, m.active, m.waiting, m.refused,
 		gauge("limen_journal_pending", "Usage records that wait for the store.", func() float64 { return float64(g.JournalPending()) }),
 		gauge("limen_log_dropped", "Log lines dropped because nobody read them.", func() float64 { return float64(g.LogDropped()) }),
 		gauge("limen_models", "Models that are offered.", func() float64 { return float64(g.Models()) }),
+		gauge("limen_request_bodies_bytes", "Memory for the bodies of requests.", func() float64 { return float64(g.Bodies()) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -92,6 +100,16 @@ func (m *Metrics) Handler() http.Handler {
 
 // Begin counts a call as under way, until the returned Observe.
 func (m *Metrics) Begin() { m.active.Inc() }
+
+// Wait counts a call as waiting for room, until the function is called.
+func (m *Metrics) Wait() (over func()) {
+	m.waiting.Inc()
+	return m.waiting.Dec
+}
+
+// Refuse counts a call that a limit refused. provider is "none" where the limit
+// is of all.
+func (m *Metrics) Refuse(limit, provider string) { m.refused.WithLabelValues(limit, provider).Inc() }
 
 // Observe counts a call that ended. A call that reached no upstream has
 // "none" for model and provider: clients choose names, labels must be few.

@@ -184,7 +184,7 @@ func metrics(t *testing.T, m *Metrics) string {
 }
 
 func TestMetrics(t *testing.T) {
-	m := NewMetrics(Gauges{JournalPending: func() int64 { return 3 }, LogDropped: func() int64 { return 4 }, Models: func() int { return 5 }})
+	m := NewMetrics(Gauges{JournalPending: func() int64 { return 3 }, LogDropped: func() int64 { return 4 }, Models: func() int { return 5 }, Bodies: func() int64 { return 6 }})
 	for range 3 {
 		m.Begin()
 	}
@@ -192,9 +192,13 @@ func TestMetrics(t *testing.T) {
 	good.Model, good.Status, good.Error = "m", 200, ""
 	m.Observe(good)
 	m.Observe(&store.Call{Operation: "chat", Model: "whatever a client chose", Status: 404, Error: "no_model"})
+	m.Wait()()
+	m.Wait()
+	m.Refuse("calls", "none")
 	text := metrics(t, m)
 	const labels = `gen_ai_operation_name="chat",gen_ai_provider_name="p",gen_ai_request_model="m"`
 	for _, want := range []string{
+		`limen_waiting_requests 1`, `limen_request_bodies_bytes 6`, `limen_refused_total{gen_ai_provider_name="none",limit="calls"} 1`,
 		`limen_requests_total{error_type="",` + labels + `,http_response_status_code="200"} 1`,
 		`limen_requests_total{error_type="no_model",gen_ai_operation_name="chat",gen_ai_provider_name="none",gen_ai_request_model="none",http_response_status_code="404"} 1`,
 		`gen_ai_server_request_duration_seconds_sum{` + labels + `} 3`,
