@@ -126,6 +126,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,
 			Models: func() int { return len(a.catalog.Table().All()) },
+			Bodies: func() int64 { return a.gateway.Bodies() },
 		}),
 	})
 	if err := a.apply(ctx, cfg); err != nil {

@@ -112,6 +112,7 @@ func detected(ctx context.Context, own string) []catalog.Provider {
 func settings(cfg *config.Config) *gateway.Settings {
 	return &gateway.Settings{
 		MaxBody: int64(cfg.Limits.Body), MaxEvent: int(cfg.Limits.Event), MaxAnswer: int64(cfg.Limits.Answer),
+		Calls: int64(cfg.Limits.Concurrency), Bodies: int64(cfg.Limits.Bodies), Queue: cfg.Limits.Queue.Std(),
 		Body: cfg.Timeouts.Body.Std(), FirstByte: cfg.Timeouts.FirstByte.Std(), Idle: cfg.Timeouts.Idle.Std(),
 		Total: cfg.Timeouts.Total.Std(), Write: cfg.Timeouts.Write.Std(), Heartbeat: cfg.Timeouts.Heartbeat.Std(),
 		Origins: cfg.CORS.Origins, PublicURL: cfg.PublicURL, Remember: cfg.ReasoningMemory == "on", Sockets: cfg.Sockets,

@@ -16,6 +16,7 @@ type stage uint8
 
 const (
 	readingBody stage = iota // the client's body
+	queued                   // room at the upstream
 	waiting                  // the upstream's first byte
 	relaying                 // the next event, or the next part of an answer
 	draining                 // the end of an upstream's answer whose content was complete
@@ -122,6 +123,8 @@ func (a *answer) limit() time.Duration {
 	switch a.stage {
 	case readingBody:
 		return a.set.Body + time.Duration(a.received/minBodyRate)*time.Second
+	case queued:
+		return a.set.Total
 	case waiting:
 		return a.set.FirstByte
 	case draining:
@@ -185,6 +188,14 @@ func (a *answer) expire() {
 		a.cancel(e)
 	}
 }
+
+// skipTime is how long a client that is refused has for the rest of its body.
+const skipTime = 5 * time.Millisecond
+
+// skipBody has a refusal not wait for a body that nobody reads. If the rest of a
+// short one is there, it is passed over, and the connection serves again; else
+// the connection ends with the refusal.
+func (a *answer) skipBody() { a.rc.SetReadDeadline(time.Now().Add(skipTime)) }
 
 func clientLeft(err error) *llm.Error {
 	return &llm.Error{Kind: llm.Canceled, Message: "The client left.", Err: err}

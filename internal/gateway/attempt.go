@@ -12,6 +12,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/buffer"
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/sse"
@@ -31,6 +32,7 @@ type attempt struct {
 	cancel  context.CancelFunc
 
 	way        way
+	provider   *limit.Gate // that the attempt is in; nil before
 	body       *sharedBody // while the attempt may read it; nil after
 	tools      *tools.Run  // that the gateway runs for the answer; nil when there are none
 	sent       bool        // the upstream had, or may have had, the request
@@ -56,11 +58,12 @@ type stream struct {
 // sending. Its memory is given back when nobody reads it any more.
 type sharedBody struct {
 	buf   *[]byte
+	held  *held // of the call, with room for the memory
 	users atomic.Int32
 }
 
-func share(buf *[]byte) *sharedBody {
-	b := &sharedBody{buf: buf}
+func (c *Call) share(buf *[]byte) *sharedBody {
+	b := &sharedBody{buf: buf, held: c.held}
 	b.users.Store(1)
 	return b
 }
@@ -73,6 +76,7 @@ func (b *sharedBody) hold() *sharedBody {
 func (b *sharedBody) release() {
 	if b.users.Add(-1) == 0 {
 		buffer.Put(b.buf)
+		b.held.releaseBody()
 	}
 }
 
@@ -102,6 +106,7 @@ func (a *attempt) close() {
 	if a.body != nil {
 		a.body.release()
 	}
+	a.leaveProvider()
 	a.cancel()
 }
 
@@ -115,6 +120,9 @@ func (g *Gateway) open(a *attempt, header http.Header, body *sharedBody) error {
 	defer out.body.Done()
 	if a.Request.Stream {
 		a.answer.wantStream()
+	}
+	if err := g.enterProvider(a); err != nil {
+		return err
 	}
 	if a.resp, err = a.post(out); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/sse"
 	"github.com/limen-gateway/limen/internal/state"
@@ -144,9 +145,9 @@ func (g *Gateway) launch(c *Call, header http.Header, body *[]byte) error {
 		return err
 	}
 	own := *c
-	own.ctx, own.cancel = ctx, r.cancel
+	own.ctx, own.cancel, own.patience = ctx, r.cancel, limit.Forever
 	own.answer = newAnswer(&exchange{w: r, started: c.Started, set: c.set, requestID: c.requestID, failures: c.Dialect}, r.cancel)
-	c.turn, c.launched = nil, true // the turn and the record are the run's
+	c.turn, c.held, c.launched = nil, nil, true // the turn, the room and the record are the run's
 	go g.background(&own, r, header.Clone(), body)
 	if !c.streams {
 		return c.answer.writeJSON(http.StatusOK, queued)

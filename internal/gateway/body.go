@@ -25,6 +25,12 @@ const (
 // readAll reads r to its end into a lent buffer, at most limit bytes. length is
 // what the peer says, -1 when it does not. seen is told of every read.
 func readAll(r io.Reader, length, limit int64, seen func(n int)) (*[]byte, error) {
+	return readReserved(r, length, limit, seen, func(int64) error { return nil })
+}
+
+// readReserved is readAll of a body for which there may be no memory: reserve
+// is asked before it takes so many bytes in all.
+func readReserved(r io.Reader, length, limit int64, seen func(n int), reserve func(bytes int64) error) (*[]byte, error) {
 	if length > limit {
 		return nil, errOver
 	}
@@ -32,11 +38,20 @@ func readAll(r io.Reader, length, limit int64, seen func(n int)) (*[]byte, error
 	if length < 0 {
 		wanted = 8 << 10
 	}
-	buf := buffer.Get(min(wanted, firstRead))
+	size := min(wanted, firstRead)
+	if err := reserve(min(int64(size), limit)); err != nil {
+		return nil, err
+	}
+	buf := buffer.Get(size)
 	for {
 		b := *buf
 		if len(b) == cap(b) {
-			larger := buffer.Get(max(min(wanted, growth*cap(b)), 2*cap(b)))
+			size = max(min(wanted, growth*cap(b)), 2*cap(b))
+			if err := reserve(min(int64(size), limit)); err != nil {
+				buffer.Put(buf)
+				return nil, err
+			}
+			larger := buffer.Get(min(size, int(limit)+1))
 			*larger = append(*larger, b...)
 			buffer.Put(buf)
 			buf, b = larger, *larger
@@ -58,7 +73,7 @@ func readAll(r io.Reader, length, limit int64, seen func(n int)) (*[]byte, error
 }
 
 // readBody reads the body of a call.
-func (c *Call) readBody(r *http.Request) (*[]byte, error) {
+func (g *Gateway) readBody(c *Call, r *http.Request) (*[]byte, error) {
 	limit, length := c.set.MaxBody, r.ContentLength
 	var reader io.Reader = r.Body
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
@@ -75,7 +90,7 @@ func (c *Call) readBody(r *http.Request) (*[]byte, error) {
 	default:
 		return nil, llm.Errorf(llm.BadMedia, "The content encoding %q cannot be read; send the body as it is, or with gzip.", clip(encoding))
 	}
-	buf, err := readAll(reader, length, limit, c.answer.took)
+	buf, err := readReserved(reader, length, limit, c.answer.took, func(bytes int64) error { return g.reserve(c, bytes) })
 	if err != nil {
 		return nil, c.bodyError(err, limit)
 	}
@@ -123,7 +138,10 @@ func badGzip(err error) bool {
 }
 
 func (c *Call) bodyError(err error, limit int64) error {
+	var e *llm.Error
 	switch {
+	case errors.As(err, &e):
+		return e
 	case errors.Is(err, errOver):
 		return llm.Errorf(llm.TooLarge, "The body of the request is larger than the %d bytes that are allowed.", limit)
 	case c.ctx.Err() != nil:

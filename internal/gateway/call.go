@@ -43,6 +43,8 @@ type Call struct {
 	cacheMiss  string         // why no cache was read, although it was to be expected
 	at         *attempt       // whose answer is the client's, or the last; nil before the first
 	notes      llm.Notes      // what could not be said as it was written, whoever serves
+	held       *held          // of what all calls share; nil once another call has it
+	patience   time.Duration  // for which the call waits for room
 	record     *store.Call    // once it is in the journal
 	streams    bool           // the client wants a stream, whatever the upstream is asked for
 	compaction compaction     // its conversation is compacted instead of answered

@@ -36,7 +36,10 @@ func (g *Gateway) countTokens(x *exchange, d Door, begin string) {
 }
 
 func (g *Gateway) count(c *Call, r *http.Request) (int64, error) {
-	body, err := c.readBody(r)
+	if err := g.admit(c); err != nil {
+		return 0, err
+	}
+	body, err := g.readBody(c, r)
 	if err != nil {
 		return 0, err
 	}
@@ -90,6 +93,11 @@ func (g *Gateway) countThere(a *attempt, header http.Header, call *dialect.Call)
 	if !ok {
 		return 0, llm.Errorf(llm.Unsupported, "The upstream counts no tokens.")
 	}
+	gate := a.Target.Upstream.Gate
+	if !gate.Try(1) {
+		return 0, llm.Errorf(llm.Overloaded, "The upstream has no room for a count.")
+	}
+	defer gate.Leave(1)
 	out := said(counter.Count(call))
 	if a.way.translation == nil {
 		out.add(a.Dialect.Passed(header.Get))

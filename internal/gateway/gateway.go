@@ -29,6 +29,10 @@ type Settings struct {
 	MaxEvent  int   // bytes of one event of an upstream's stream
 	MaxAnswer int64 // bytes of an upstream's answer that is not streamed
 
+	Calls  int64         // at once
+	Bodies int64         // bytes of the bodies of requests at once
+	Queue  time.Duration // for a call to wait for room
+
 	Body      time.Duration // for a client to send its body
 	FirstByte time.Duration // for an upstream to begin its answer
 	Idle      time.Duration // between two events of an upstream
@@ -69,6 +73,7 @@ type Gateway struct {
 	log      *slog.Logger
 	calls    *telemetry.CallLog
 	settings atomic.Pointer[Settings]
+	room     room
 	routes   map[string]row
 	adminAPI http.Handler
 	catalog  modelsCache
@@ -109,14 +114,18 @@ func New(p Parts) *Gateway {
 	g := &Gateway{
 		keys: p.Keys, admin: p.Admin, models: p.Models, ledger: p.Ledger, metrics: p.Metrics,
 		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
-		outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State,
+		room: newRoom(), outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State,
 	}
 	g.routes = g.routeTable(p.Doors)
 	return g
 }
 
 // Apply makes settings count for calls that begin from now on.
-func (g *Gateway) Apply(s *Settings) { g.settings.Store(s) }
+func (g *Gateway) Apply(s *Settings) {
+	g.settings.Store(s)
+	g.room.calls.SetCapacity(s.Calls)
+	g.room.bodies.SetCapacity(s.Bodies)
+}
 
 // maxFields bounds the header fields of a request; their bytes are bounded by
 // the server.

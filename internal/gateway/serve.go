@@ -31,6 +31,7 @@ func (g *Gateway) begin(x *exchange, d Door) *Call {
 	return &Call{
 		requestID: x.requestID, Operation: x.operation, Started: x.started, Dialect: d, Key: x.key,
 		set: x.set, ctx: ctx, cancel: cancel, answer: newAnswer(x, cancel), session: x.session, compaction: x.compaction,
+		held: &held{room: &g.room}, patience: x.set.Queue,
 	}
 }
 
@@ -41,6 +42,9 @@ func (c *Call) end() {
 	}
 	if c.turn != nil {
 		c.turn.Close(c.ctx)
+	}
+	if c.held != nil {
+		c.held.release()
 	}
 	c.answer.close()
 	c.cancel(nil)
@@ -54,8 +58,13 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 		return &llm.Error{Kind: llm.Unavailable, Message: "The gateway cannot record usage now, so it takes no calls. Please try again in 2s.", RetryAfter: 2 * time.Second, Err: err}
 	}
 
+	// Is there room?
+	if err := g.admit(c); err != nil {
+		return err
+	}
+
 	// What do they want?
-	body, err := c.readBody(r)
+	body, err := g.readBody(c, r)
 	if err != nil {
 		return err
 	}
@@ -101,7 +110,7 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 // obtain makes attempts until the answer of one has something for the client.
 // It takes over body.
 func (g *Gateway) obtain(c *Call, header http.Header, buf *[]byte) (*attempt, error) {
-	body := share(buf)
+	body := c.share(buf)
 	defer body.release()
 	a, err := g.first(c)
 	if err != nil {

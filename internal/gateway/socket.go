@@ -421,7 +421,7 @@ func (g *Gateway) warmUp(x *exchange, d Door) *llm.Error {
 }
 
 func (g *Gateway) warm(c *Call, r *http.Request) error {
-	body, err := c.readBody(r)
+	body, err := g.readBody(c, r)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func match(pattern string, parts []string) (ids []string, ok bool) {
 func (g *Gateway) serveObject(x *exchange, d Door, collection string, o object, ids []string) {
 	c := g.begin(x, d)
 	defer c.end()
-	lent, err := c.readBody(x.r)
+	lent, err := g.readBody(c, x.r)
 	if err != nil {
 		g.refuseObject(x, c, err)
 		return

@@ -33,6 +33,9 @@ func (g *Gateway) recall(c *Call, body *[]byte) (*[]byte, error) {
 	if limit := int(c.set.MaxBody); size > limit {
 		return nil, llm.Errorf(llm.TooLarge, "With what it goes on from, the request is larger than the %d bytes that are allowed. Begin a new conversation, or compact this one.", limit)
 	}
+	if err := g.reserve(c, int64(len(*body)+size)); err != nil {
+		return nil, err
+	}
 	whole := buffer.Get(len(*body) + size + len(`"include":["reasoning.encrypted_content"],"store":false,"input":[],`))
 	*whole = c.stateful().Standalone(*whole, *body, &c.Request, input)
 	if err := c.Dialect.Inspect(*whole, &c.Request); err != nil {
