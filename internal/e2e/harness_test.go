@@ -32,6 +32,7 @@ const patience = time.Minute
 type gateway struct {
 	t        *testing.T
 	data     string
+	config   string // path of its file
 	url      string // base URL
 	key      string // of a client
 	password string
@@ -97,11 +98,11 @@ func newGateway(t *testing.T, data string) *gateway {
 
 func (g *gateway) arguments(config string) []string {
 	g.t.Helper()
-	path := filepath.Join(g.t.TempDir(), "limen.yaml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+	g.config = filepath.Join(g.t.TempDir(), "limen.yaml")
+	if err := os.WriteFile(g.config, []byte(config), 0o600); err != nil {
 		g.t.Fatal(err)
 	}
-	return []string{"serve", "--config", path, "--data", g.data, "--listen", "127.0.0.1:0"}
+	return []string{"serve", "--config", g.config, "--data", g.data, "--listen", "127.0.0.1:0"}
 }
 
 var welcomeLines = regexp.MustCompile(`(?m)^  (Base URL|API key|Admin password) +(\S+)$`)
@@ -253,6 +254,15 @@ func (g *gateway) record(t *testing.T, requestID string) record {
 		t.Fatalf("call %s is in the usage %d times, want once", requestID, len(found))
 	}
 	return found[0]
+}
+
+// reload changes the configuration of a gateway that runs.
+func (g *gateway) reload(t *testing.T, config string) {
+	t.Helper()
+	if err := os.WriteFile(g.config, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.admin(t, http.MethodPost, "/config/reload", "", new(any))
 }
 
 // newUpstream starts a vendor whose key is the canary.

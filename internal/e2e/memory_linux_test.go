@@ -3,9 +3,13 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -88,5 +92,63 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 	if got := g.do(t, g.request(t, t.Context(), http.MethodGet, "/models", nil)); got.status != http.StatusOK {
 		t.Errorf("afterwards: got %d, want 200", got.status)
+	}
+}
+
+// TestBodiesAreBounded has many clients send large bodies at once, to an
+// upstream that is in no hurry. What is held of them is bounded, whether
+// their length is known before or not; what there is no room for is refused.
+func TestBodiesAreBounded(t *testing.T) {
+	t.Parallel()
+	const mib, clients, size = 1 << 20, 16, 16 << 20
+	answer := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		if r.Method == http.MethodPost {
+			<-answer
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"small","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`)
+	}))
+	defer slow.Close()
+	g := spawn(t, t.TempDir(), fmt.Sprintf("limits: {body: 20MiB, bodies: 48MiB}\nproviders: {up: {base_url: %q, models: [small]}}\n", slow.URL))
+	body := chatBody(false, strings.Repeat("a", size))
+	g.clearPeak(t)
+	before := g.peak(t)
+	var wg sync.WaitGroup
+	var served, refused atomic.Int32
+	for i := range clients {
+		wg.Go(func() {
+			r := g.request(t, t.Context(), http.MethodPost, "/chat/completions", strings.NewReader(body))
+			if i%2 == 0 {
+				r.ContentLength = -1
+			}
+			resp, err := g.client.Do(r)
+			if err != nil {
+				refused.Add(1) // a client that goes on sending may miss the answer
+				return
+			}
+			defer resp.Body.Close()
+			switch resp.StatusCode {
+			case http.StatusOK:
+				served.Add(1)
+			case http.StatusServiceUnavailable:
+				refused.Add(1)
+			default:
+				t.Errorf("got %d", resp.StatusCode)
+			}
+		})
+	}
+	eventually(t, "what there is no room for is refused", func() bool { return refused.Load() >= clients-3 })
+	close(answer)
+	wg.Wait()
+	grown := g.peak(t) - before
+	t.Logf("%d served, %d refused, peak grew by %.1f MiB", served.Load(), refused.Load(), float64(grown)/mib)
+	if served.Load() == 0 || grown > 3*48*mib {
+		t.Errorf("%d were served, and the peak grew by %d MiB, want some, and at most %d", served.Load(), grown/mib, 3*48)
+	}
+	eventually(t, "all memory is given back", func() bool { return strings.Contains(g.metrics(t), "\nlimen_request_bodies_bytes 0\n") })
+	if got := g.post(t, "/chat/completions", body); got.status != http.StatusOK {
+		t.Errorf("afterwards: got %d %.200s", got.status, got.body)
 	}
 }
