@@ -59,6 +59,30 @@ func (c *client) fetch(request []byte) ([]byte, error) {
 	return body, err
 }
 
+// attempt is call for an answer of any status, whose body has a length.
+func (c *client) attempt(request []byte) (status int, err error) {
+	c.conn.SetDeadline(time.Now().Add(patience))
+	if _, err := c.conn.Write(request); err != nil {
+		return 0, err
+	}
+	line, err := c.r.ReadSlice('\n')
+	if err != nil {
+		return 0, err
+	}
+	if _, err := fmt.Sscanf(string(line), "HTTP/1.1 %d", &status); err != nil {
+		return 0, err
+	}
+	length, _, err := readFields(c.r)
+	if err == nil && length < 0 {
+		err = errors.New("an answer without length")
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.r.Discard(length)
+	return status, err
+}
+
 // open sends a request for a stream and waits for the first bytes of its body.
 func (c *client) open(request []byte) error {
 	if _, err := c.send(request); err != nil {

@@ -14,15 +14,21 @@ import (
 // limen is the binary that is measured, and all that the bench knows of its command
 // line.
 type limen struct {
-	path   string
-	data   string
-	config string
-	log    string
-	key    string
+	path     string
+	addr     string
+	upstream string // its address
+	data     string
+	config   string
+	log      string
+	key      string
 }
+
+// ample is more calls at once than any section but that of overload makes.
+const ample = 8192
 
 const limenConf = `listen: %s
 data: %s
+limits: { concurrency: %d }
 providers:
   lab: { base_url: http://%s/v1, api_key: secret, speaks: [openai-chat, openai-responses] }
   other: { base_url: http://%s/v1, api_key: secret, speaks: [anthropic] }
@@ -35,10 +41,12 @@ models:
 // makes a key.
 func newLimen(ctx context.Context, path, dir, addr, upstream string) (*limen, error) {
 	l := &limen{
-		path:   path,
-		data:   filepath.Join(dir, "data"),
-		config: filepath.Join(dir, "limen.yaml"),
-		log:    filepath.Join(dir, "limen.log"),
+		path:     path,
+		addr:     addr,
+		upstream: upstream,
+		data:     filepath.Join(dir, "data"),
+		config:   filepath.Join(dir, "limen.yaml"),
+		log:      filepath.Join(dir, "limen.log"),
 	}
 	if path == "" {
 		l.path = filepath.Join(dir, "limen")
@@ -52,10 +60,15 @@ func newLimen(ctx context.Context, path, dir, addr, upstream string) (*limen, er
 	if err := os.Mkdir(l.data, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(l.config, fmt.Appendf(nil, limenConf, addr, l.data, upstream, upstream), 0o600); err != nil {
+	if err := l.configure(ample); err != nil {
 		return nil, err
 	}
 	return l, l.createKey(ctx)
+}
+
+// configure writes the configuration of the next start, with so many calls at once.
+func (l *limen) configure(concurrency int) error {
+	return os.WriteFile(l.config, fmt.Appendf(nil, limenConf, l.addr, l.data, concurrency, l.upstream, l.upstream), 0o600)
 }
 
 func (l *limen) start(ctx context.Context) (*process, error) {

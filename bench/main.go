@@ -93,6 +93,7 @@ func sections() []section {
 		{"translation", "Translation, Chat Completions to Messages", measureTranslation},
 		{"latency", "Latency added at 1,000 calls a second", measureLatency},
 		{"memory", "Memory", measureMemory},
+		{"overload", "Overload", measureOverload},
 		{"state", "Stored turns and sockets", measureState},
 	}
 }

@@ -24,8 +24,9 @@ const (
 	smallBody = 4 << 10
 )
 
-// A prompt with "pace=N;" asks for N ms between pieces.
-var paceMark = []byte("pace=")
+// A prompt with "pace=N;" asks for N ms between pieces, one with "pause=N;" for N ms
+// before a whole answer.
+var paceMark, pauseMark = []byte("pace="), []byte("pause=")
 
 const models = `{"object":"list","data":[{"id":"small","object":"model","created":1767225600,"owned_by":"lab"}]}`
 
@@ -111,13 +112,15 @@ func (s script) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		pace, stream := time.Duration(0), false
+		var pace, pause time.Duration
+		stream := false
 		if length <= smallBody || what == askedResponse {
 			body, err := r.Peek(min(length, smallBody))
 			if err != nil {
 				return
 			}
 			pace, stream = wanted(body)
+			pause = marked(body, pauseMark, 0)
 		}
 		if _, err := r.Discard(length); err != nil {
 			return
@@ -136,6 +139,7 @@ func (s script) serve(c net.Conn) {
 		case stream:
 			err = said.stream(c, pace)
 		default:
+			time.Sleep(pause)
 			_, err = c.Write(said.answer)
 		}
 		if err != nil {
@@ -175,14 +179,18 @@ func readHead(r *bufio.Reader) (what, length int, err error) {
 
 // wanted says whether a body asks for a stream, and at which pace.
 func wanted(body []byte) (pace time.Duration, stream bool) {
-	pace = defaultPace
-	if _, after, ok := bytes.Cut(body, paceMark); ok {
+	return marked(body, paceMark, defaultPace), bytes.Contains(body, []byte(`"stream":true`))
+}
+
+// marked is the number of milliseconds behind a mark.
+func marked(body, mark []byte, otherwise time.Duration) time.Duration {
+	if _, after, ok := bytes.Cut(body, mark); ok {
 		digits, _, _ := bytes.Cut(after, []byte(";"))
 		if ms, err := strconv.Atoi(string(digits)); err == nil {
-			pace = time.Duration(ms) * time.Millisecond
+			return time.Duration(ms) * time.Millisecond
 		}
 	}
-	return pace, bytes.Contains(body, []byte(`"stream":true`))
+	return otherwise
 }
 
 // stream keeps to the clock: a late piece does not delay the ones after it.
