@@ -503,4 +503,13 @@ var faultCases = []struct {
 	{"lying-usage arg=infinite", unmetered},
 	{"lying-usage arg=string", fine}, // a figure all the same
 	{"lying-usage arg=null", unmetered},
+
+	// Sockets, which these calls do not take.
+	{"socket-stale", fine},
+	{"socket-refuse", fine},
+	{"socket-hang-up", fine},
+	{"socket-forget", fine},
+	{"socket-limit", fine},
+	{"socket-stray", fine},
+	{"socket-binary", fine},
 }

@@ -123,7 +123,7 @@ func (s *story) upstream(ts *testscript.TestScript, args []string) error {
 func (s *story) asked(ts *testscript.TestScript, args []string) error {
 	var last *upstream.Request
 	for _, r := range s.upstreams[args[0]].Requests() {
-		if r.Method == http.MethodPost {
+		if r.Body != "" {
 			last = &r
 		}
 	}

@@ -65,7 +65,7 @@ func (x *exchange) milliseconds(otherwise int) time.Duration {
 	return time.Duration(x.number(otherwise)) * time.Millisecond
 }
 
-var faults = slices.Concat(connectionFaults, statusFaults(), answerFaults, streamFaults, framingFaults, usageFaults)
+var faults = slices.Concat(connectionFaults, statusFaults(), answerFaults, streamFaults, framingFaults, usageFaults, socketFaults)
 
 // connectionFaults are those of the connection and of HTTP itself.
 var connectionFaults = []Fault{

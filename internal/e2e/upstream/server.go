@@ -73,10 +73,13 @@ type Server struct {
 	done     chan struct{} // closed by Close
 	working  sync.WaitGroup
 
-	mu       sync.Mutex
-	closed   bool
-	fallback string                // the default scenario
-	raw      map[net.Conn]struct{} // connections taken from net/http
+	mu         sync.Mutex
+	closed     bool
+	fallback   string                // the default scenario
+	refusal    int                   // the status of handshakes that are not taken; 0 takes them
+	handshakes int                   // that were taken
+	sockets    int                   // that are open
+	raw        map[net.Conn]struct{} // connections taken from net/http
 }
 
 // An Option changes a Server before it starts.
@@ -200,6 +203,7 @@ func (s *Server) handler() http.Handler {
 	handle("GET /v1/models", openAI, s.listModels)
 	handle("POST /v1/chat/completions", openAI, s.call(parseChat))
 	handle("POST /v1/responses", openAI, s.call(parseResponses))
+	api.HandleFunc("GET /v1/responses", s.upgrade)
 	handle("POST /v1/messages", anthropic, s.call(parseAnthropic))
 	handle("POST /v1/messages/count_tokens", anthropic, s.countTokens(parseAnthropicCount, "input_tokens"))
 	handle("GET /v1beta/models", gemini, s.listGemini)
@@ -326,6 +330,10 @@ func (x *exchange) read(parse func(*http.Request, []byte) (door, error)) (body [
 		return nil, false
 	}
 	if x.door, err = parse(x.r, body); err != nil {
+		if gone, ok := errors.AsType[lost](err); ok {
+			x.fail(http.StatusBadRequest, apiError{Message: gone.Error(), Type: "invalid_request_error", Code: new("previous_response_not_found"), Param: new("previous_response_id")})
+			return nil, false
+		}
 		message := "We could not parse the JSON body of your request."
 		if refused, ok := errors.AsType[refusal](err); ok {
 			message = string(refused)
@@ -360,6 +368,7 @@ type exchange struct {
 	r      *http.Request
 	entry  *Request // in the ledger; changed through note alone
 	vendor *vendor
+	socket *socket // that it came by; nil over HTTP
 	door   door
 	prompt prompt
 	reply  reply
