@@ -34,6 +34,7 @@ var layers = [][]string{
 	{"internal/keys", "internal/route"},
 	{"internal/ledger", "internal/telemetry", "internal/state"},
 	{"internal/upstream"},
+	{"internal/socket"},
 	{"internal/http1"},
 	{"internal/provider/echo", "internal/provider/modelsdev"},
 	{"internal/provider"},
