@@ -112,6 +112,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	defer removeSocket()
 
 	a.catalog = catalog.New(a.data.Store, a.log, "limen/"+opts.Version)
+	defer a.catalog.Close()
 	api := a.adminAPI(localBase(cfg, listener.Addr()))
 	a.gateway = gateway.New(gateway.Parts{
 		Keys: a.data.Keys, Admin: a.data.Admin, Models: a.catalog, Ledger: a.data.Ledger, Health: a, Log: a.log,

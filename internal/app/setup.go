@@ -9,6 +9,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/gateway"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/provider/echo"
@@ -16,18 +17,24 @@ import (
 
 // ConfigOptions are the world around a configuration.
 func ConfigOptions() config.Options {
-	var vendors []string
+	opt := config.Options{Getenv: os.LookupEnv}
 	for _, v := range provider.Vendors() {
-		vendors = append(vendors, v.Name)
+		opt.Vendors = append(opt.Vendors, v.Name)
+		if slices.Contains(v.Speaks, dialect.OpenAIResponses) {
+			opt.Responses = append(opt.Responses, v.Name)
+		}
 	}
-	return config.Options{Getenv: os.LookupEnv, Vendors: vendors}
+	return opt
 }
 
 // setup makes of a configuration what the catalog needs. Without configured
 // providers it takes those that the environment and this machine offer, and
 // without any, the one that says back what it hears.
 func setup(ctx context.Context, cfg *config.Config) catalog.Setup {
-	s := catalog.Setup{Models: cfg.Models, Refresh: cfg.Refresh.Std(), Connect: cfg.Timeouts.Connect.Std()}
+	s := catalog.Setup{
+		Models: cfg.Models, Refresh: cfg.Refresh.Std(), Connect: cfg.Timeouts.Connect.Std(),
+		MaxEvent: int64(max(cfg.Limits.Event, cfg.Limits.Answer)), // the last event has the whole answer
+	}
 	for _, p := range cfg.Providers {
 		s.Providers = append(s.Providers, configured(p))
 	}

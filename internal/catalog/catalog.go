@@ -46,6 +46,7 @@ type Setup struct {
 	Models    []config.Model
 	Refresh   time.Duration // of lists
 	Connect   time.Duration // limit of dialling
+	MaxEvent  int64         // bytes of a message of an upstream's socket
 }
 
 // Catalog holds the table.
@@ -125,7 +126,7 @@ func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
 	defer c.mu.Unlock()
 	sources := make([]*source, 0, len(setup.Providers))
 	for _, p := range setup.Providers {
-		s, err := c.source(ctx, p, setup.Connect)
+		s, err := c.source(ctx, p, &setup)
 		if err != nil {
 			return err
 		}
@@ -145,6 +146,15 @@ func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
 	c.settled.Store(&settled{done: make(chan struct{}), by: time.Now().Add(firstLists)})
 	c.wake()
 	return nil
+}
+
+// Close ends the connections to the upstreams. Calls under way go on.
+func (c *Catalog) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sources {
+		s.upstream.Close()
+	}
 }
 
 // wake makes Run look what is due.
@@ -174,14 +184,15 @@ func capacity(p Provider) int64 {
 
 // source finds the provider among those that are there, or makes it. Its gate
 // stays in any case, with the calls that are under way.
-func (c *Catalog) source(ctx context.Context, p Provider, connect time.Duration) (*source, error) {
+func (c *Catalog) source(ctx context.Context, p Provider, setup *Setup) (*source, error) {
 	p.Concurrency = 0 // the gate has it
+	same := c.setup.Connect == setup.Connect && c.setup.MaxEvent == setup.MaxEvent
 	var gate *limit.Gate
 	for _, s := range c.sources {
 		if s.provider.Name != p.Name {
 			continue
 		}
-		if reflect.DeepEqual(s.provider, p) && c.setup.Connect == connect {
+		if reflect.DeepEqual(s.provider, p) && same {
 			return s, nil
 		}
 		gate = s.upstream.Gate
@@ -192,7 +203,8 @@ func (c *Catalog) source(ctx context.Context, p Provider, connect time.Duration)
 	}
 	up, err := upstream.New(upstream.Config{
 		Name: p.Name, BaseURL: p.BaseURL, Key: p.APIKey.Reveal(), Speaks: speaks(p), Headers: headers,
-		Vendor: p.Vendor, Connect: connect, UserAgent: c.userAgent, Transport: p.Transport, Gate: gate,
+		Vendor: p.Vendor, Connect: setup.Connect, UserAgent: c.userAgent, Transport: p.Transport, Gate: gate,
+		Sockets: p.Sockets, MaxEvent: setup.MaxEvent, Log: c.log,
 	})
 	if err != nil {
 		return nil, err

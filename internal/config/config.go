@@ -131,6 +131,7 @@ type Provider struct {
 	Concurrency int               `yaml:"concurrency" doc:"Calls at once. More are refused with 503. Absent: no limit but that of all calls."`
 	Quirks      Quirks            `yaml:"quirks" doc:"Where the upstream departs from its dialect."`
 	Caps        []Caps            `yaml:"caps" doc:"What models can do, where Limen does not know it or knows it wrong: by the upstream's names, or patterns with *. The first that fits counts."`
+	Sockets     bool              `yaml:"sockets" doc:"Call Responses over WebSockets that are kept, where the upstream has them: a turn that goes on from another is sent as what is new in it."`
 }
 
 // Caps are abilities of the models whose names fit. What is not said is as it is known.

@@ -25,6 +25,7 @@ type Options struct {
 	ReadFile  func(string) ([]byte, error) // for the document and ${file:…}; nil: the file system
 	Providers []string                     // names that targets may use beside the configured providers
 	Vendors   []string                     // names of vendors whose base URL is known
+	Responses []string                     // those of them that serve Responses
 }
 
 func (o Options) resolver() resolver {

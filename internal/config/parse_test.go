@@ -34,6 +34,7 @@ func world(env ...string) Options {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 		},
 		Vendors:   []string{"anthropic", "openai"},
+		Responses: []string{"openai"},
 		Providers: []string{"ollama"},
 	}
 }
@@ -68,6 +69,24 @@ models:
 	want.Models = []Model{{ID: "fast", Targets: []Target{{Upstream{"lab", "small"}, 1}}}}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got %#v\nwant %#v", c, want)
+	}
+}
+
+// Sockets are for providers that serve Responses: as they say themselves, else as their vendor does.
+func TestSocketsOfProviders(t *testing.T) {
+	for document, good := range map[string]bool{
+		`{ openai: { sockets: true } }`:              true,
+		`{ lab: { vendor: openai, sockets: true } }`: true,
+		`{ lab: { base_url: "http://h/v1", speaks: [openai-chat, openai-responses], sockets: true } }`: true,
+		`{ anthropic: { sockets: false } }`:                    true,
+		`{ anthropic: { sockets: true } }`:                     false,
+		`{ openai: { speaks: [openai-chat], sockets: true } }`: false,
+		`{ lab: { base_url: "http://h/v1", sockets: true } }`:  false,
+	} {
+		_, err := Parse(Source{"limen.yaml", []byte("providers: " + document)}, world())
+		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "sockets need Responses") {
+			t.Errorf("%s: %v", document, err)
+		}
 	}
 }
 

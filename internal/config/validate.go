@@ -15,7 +15,7 @@ func (d *decoder) validate(c *Config, opt Options) {
 	d.validateLimits(&c.Limits)
 	d.validateTools(&c.Tools)
 	for i := range c.Providers {
-		d.validateProvider(&c.Providers[i], opt.Vendors)
+		d.validateProvider(&c.Providers[i], opt)
 	}
 	known := newKnown(c, opt.Providers)
 	if at := d.at[&c.Providers]; at != nil && at.Kind != yaml.MappingNode && !absent(at) {
@@ -63,7 +63,8 @@ func (d *decoder) validateTools(t *Tools) {
 	}
 }
 
-func (d *decoder) validateProvider(p *Provider, vendors []string) {
+func (d *decoder) validateProvider(p *Provider, opt Options) {
+	vendors := opt.Vendors
 	switch {
 	case p.Vendor != "" && !slices.Contains(vendors, p.Vendor):
 		d.misnamed(d.at[&p.Vendor], "vendor", p.Vendor, vendors)
@@ -71,6 +72,9 @@ func (d *decoder) validateProvider(p *Provider, vendors []string) {
 	default:
 		d.report(d.at[p], d.at[p].Column, fmt.Sprintf("provider %q needs a base_url: it is not the name of a vendor", p.Name),
 			func() string { return didYouMean(nearest(p.Name, vendors)) })
+	}
+	if p.Sockets && !d.flawed[p] && !p.serves("openai-responses", opt.Responses) {
+		d.complain(d.at[&p.Sockets], fmt.Sprintf("sockets need Responses: provider %q does not speak openai-responses", p.Name))
 	}
 	seen := map[string]bool{}
 	for name := range p.Headers {
@@ -81,6 +85,18 @@ func (d *decoder) validateProvider(p *Provider, vendors []string) {
 			seen[lower] = true
 		}
 	}
+}
+
+// serves reports whether the provider speaks a dialect: as it says itself, else as its vendor, one of those listed, does.
+func (p *Provider) serves(dialect string, vendors []string) bool {
+	vendor := p.Vendor
+	if vendor == "" {
+		vendor = p.Name
+	}
+	if len(p.Speaks) > 0 {
+		return slices.Contains(p.Speaks, dialect)
+	}
+	return slices.Contains(vendors, vendor)
 }
 
 // known is the set of provider names that a target may use; nil: any.

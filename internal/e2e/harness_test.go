@@ -32,7 +32,7 @@ const patience = time.Minute
 type gateway struct {
 	t        *testing.T
 	data     string
-	config   string // path of its file
+	config   string // the file
 	url      string // base URL
 	key      string // of a client
 	password string

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,6 +24,7 @@ import (
 	"github.com/limen-gateway/limen/internal/http1"
 	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/provider"
+	"github.com/limen-gateway/limen/internal/socket"
 )
 
 // Config describes an upstream.
@@ -36,6 +38,11 @@ type Config struct {
 
 	Connect   time.Duration // limit of dialling, and of the TLS handshake
 	UserAgent string
+	// Sockets has Responses called over WebSockets, whose messages have at most
+	// MaxEvent bytes. Log is told when there are none to be had.
+	Sockets  bool
+	MaxEvent int64
+	Log      *slog.Logger
 	// Transport replaces the network, for providers within the process.
 	Transport http.RoundTripper
 	Gate      *limit.Gate // of its calls; nil: one without a limit
@@ -94,6 +101,9 @@ func New(c Config) (*Upstream, error) {
 	}
 	if u.transport == nil {
 		u.transport = newTransport(base, c.Connect)
+	}
+	if c.Sockets {
+		u.transport = u.overSockets(&c)
 	}
 	return u, nil
 }
@@ -155,6 +165,17 @@ func newTransport(base *url.URL, connect time.Duration) http.RoundTripper {
 
 func dialer(connect time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second, Control: guard}
+}
+
+// overSockets calls Responses over WebSockets, and all else as before.
+func (u *Upstream) overSockets(c *Config) http.RoundTripper {
+	return socket.New(socket.Config{
+		URL: u.paths["/responses"], HTTP: u.transport, Handshake: newTLSTransport(c.Connect), MaxEvent: c.MaxEvent,
+		Failed: func(err error) {
+			c.Log.Warn("a provider's WebSockets do not work; it is called by HTTP, and they are tried again from time to time",
+				"provider", u.Name, "error", u.Redact(err.Error()))
+		},
+	})
 }
 
 // DialTools dials servers of tools. public says that a client named the

@@ -383,6 +383,13 @@ func TestMetadataServicesAreNotCalled(t *testing.T) {
 			t.Errorf("%s: got %v, want that it is blocked", base, err)
 		}
 		u.Close()
+		if u, err = New(Config{Name: "p", BaseURL: base, Connect: time.Second, Sockets: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := post(t, u, "/responses", true, nil); !errors.Is(err, errBlocked) {
+			t.Errorf("%s, over a socket: got %v, want that it is blocked", base, err)
+		}
+		u.Close()
 	}
 }
 
