@@ -17,7 +17,7 @@ DIST    := $(CURDIR)/dist
 
 # A checkout that belongs to somebody else has no revision that Go may read;
 # only the binary that is kept needs one.
-check unit e2e-sdk e2e-clients fuzz vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
+check unit tokenizers e2e-sdk e2e-clients fuzz vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .PHONY: help
 help: ## list the targets
@@ -33,7 +33,7 @@ run: ## run the gateway, as 'go run .' does
 
 .PHONY: test
 test: ## install what the tests need and run everything
-	@start=$$SECONDS; $(MAKE) deps check unit e2e-sdk e2e-clients postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
+	@start=$$SECONDS; $(MAKE) deps check unit tokenizers e2e-sdk e2e-clients postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
 
 .PHONY: deps
 deps: ## install what the tests need and is not there
@@ -55,6 +55,10 @@ check: ## formatting, vet, staticcheck, layers, the binary's size, pinned libc
 .PHONY: unit
 unit: ## every Go test, with the race detector
 	$(STEP) 'go test -race' env CGO_ENABLED=1 go test -race -timeout 20m ./...
+
+.PHONY: tokenizers
+tokenizers: ## the counts of tokens against the encodings' definitions
+	$(STEP) 'tokenizers' bash -c 'cd internal/tokens/genvocabulary && go vet ./... && go test -count=1 ./...'
 
 .PHONY: e2e-sdk
 e2e-sdk: ## the official Go SDK against the gateway

@@ -45,7 +45,7 @@ var layers = [][]string{
 	{"internal/seal"},
 	{"internal/llm"},
 	{"internal/jsonedit", "internal/sse"},
-	{"internal/spelling", "internal/buffer", "internal/lru", "internal/limit"},
+	{"internal/spelling", "internal/buffer", "internal/lru", "internal/limit", "internal/tokens"},
 }
 
 // apart are programs and tests of their own, with all below them. The product
