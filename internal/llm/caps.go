@@ -42,10 +42,24 @@ type Caps struct {
 	RemoteMedia bool // takes media by URL where its dialect does not say so
 	PlaceCache  bool // cache breakpoints are put in for clients that cannot say them
 
+	// Tokenizer counts for upstreams that do not.
+	Tokenizer Tokenizer
+
 	Chat      ChatCaps
 	Anthropic AnthropicCaps
 	Gemini    GeminiCaps
 	Bedrock   BedrockCaps
+}
+
+// Tokenizer is how the tokens of a model are counted: by a vocabulary, and by
+// how many of the model's own stand around texts.
+type Tokenizer struct {
+	Vocabulary string // as package tokens calls it; "" is not known
+	Message    int64  // around each message
+	Name       int64  // besides the name in one
+	Reply      int64  // in front of the answer
+	Function   int64  // around each function
+	Guess      bool   // those are not all that there is
 }
 
 // ChatCaps are what servers of Chat Completions differ in. Names are members

@@ -35,6 +35,7 @@ func Caps(v Vendor, model string, m Model, d dialect.Name) *llm.Caps {
 		caps.Reasons, caps.ReasonsKnown = m.Reasoning == Yes, true
 	}
 	caps.MaxOutput = int64(m.MaxOutput)
+	caps.Tokenizer = tokenizerOf(model)
 	if caps.Efforts == nil {
 		caps.Efforts = m.Efforts
 	}
