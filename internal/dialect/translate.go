@@ -107,6 +107,14 @@ type Counter interface {
 	Counted(body []byte) (int64, error)
 }
 
+// Measurer is an Outbound of which it is known what its upstreams make of a
+// request, so that those of its tokens can be counted that no upstream counts.
+type Measurer interface {
+	// Measure is how many tokens a call's body has. of counts those of a text.
+	// exact is false where there is something in it of which no rule is known.
+	Measure(body []byte, by *llm.Tokenizer, of func(text string) int64) (tokens int64, exact bool)
+}
+
 // CountIn reads the answer of an upstream that has counted in a member.
 func CountIn(body []byte, member string) (int64, error) {
 	tokens, err := strconv.ParseInt(string(Member(body, member)), 10, 64)
