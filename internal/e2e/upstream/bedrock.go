@@ -127,6 +127,34 @@ func parseBedrock(r *http.Request, body []byte) (door, error) {
 	return req, req.check()
 }
 
+// parseBedrockCount is for counting, where the request stands within another and
+// has fewer members. It is for models, not for profiles that choose a region.
+func parseBedrockCount(r *http.Request, body []byte) (door, error) {
+	var whole struct {
+		Input struct {
+			Converse *struct {
+				Messages                     json.RawMessage `json:"messages"`
+				System                       json.RawMessage `json:"system,omitempty"`
+				ToolConfig                   json.RawMessage `json:"toolConfig,omitempty"`
+				AdditionalModelRequestFields json.RawMessage `json:"additionalModelRequestFields,omitempty"`
+			} `json:"converse"`
+		} `json:"input"`
+	}
+	switch unknown, err := strictly(body, &whole); {
+	case unknown != "":
+		return nil, refusedf("Malformed input request: extraneous key [%s] is not permitted, please reformat your input and try again.", unknown)
+	case err != nil || whole.Input.Converse == nil:
+		return nil, refusedf("Malformed input request: %v", err)
+	case strings.Count(r.PathValue("model"), ".") > 1 || strings.HasPrefix(r.PathValue("model"), "openai."):
+		return nil, refusal("The provided model doesn't support counting tokens.")
+	}
+	inner, err := json.Marshal(whole.Input.Converse)
+	if err != nil {
+		return nil, err
+	}
+	return parseBedrock(r, inner)
+}
+
 // thinks says whether thinking was asked for, in the way that Claude's models take it.
 func (r *bedrockRequest) thinks() bool {
 	var fields struct{ Thinking struct{ Type string } }

@@ -80,6 +80,28 @@ func parseResponses(_ *http.Request, body []byte) (door, error) {
 	return &r, r.checkState()
 }
 
+// parseResponsesCount is for counting, which knows fewer members.
+func parseResponsesCount(_ *http.Request, body []byte) (door, error) {
+	var known struct {
+		Model             json.RawMessage `json:"model"`
+		Input             json.RawMessage `json:"input"`
+		Instructions      json.RawMessage `json:"instructions"`
+		Tools             json.RawMessage `json:"tools"`
+		ToolChoice        json.RawMessage `json:"tool_choice"`
+		ParallelToolCalls json.RawMessage `json:"parallel_tool_calls"`
+		Reasoning         json.RawMessage `json:"reasoning"`
+		Text              json.RawMessage `json:"text"`
+		Truncation        json.RawMessage `json:"truncation"`
+	}
+	switch unknown, err := strictly(body, &known); {
+	case unknown != "":
+		return nil, refusedf("Unknown parameter: '%s'.", unknown)
+	case err != nil:
+		return nil, err
+	}
+	return parseResponses(nil, body)
+}
+
 // checkState refuses encrypted reasoning that is not what this server made.
 func (r *responsesRequest) checkState() error {
 	var items []struct {

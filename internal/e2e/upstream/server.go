@@ -204,12 +204,14 @@ func (s *Server) handler() http.Handler {
 	handle("POST /v1/chat/completions", openAI, s.call(parseChat))
 	handle("POST /v1/responses", openAI, s.call(parseResponses))
 	api.HandleFunc("GET /v1/responses", s.upgrade)
+	handle("POST /v1/responses/input_tokens", openAI, s.countTokens(parseResponsesCount, "input_tokens"))
 	handle("POST /v1/messages", anthropic, s.call(parseAnthropic))
 	handle("POST /v1/messages/count_tokens", anthropic, s.countTokens(parseAnthropicCount, "input_tokens"))
 	handle("GET /v1beta/models", gemini, s.listGemini)
 	handle("POST /v1beta/models/{call}", gemini, s.callGemini)
 	handle("POST /model/{model}/converse", bedrock, s.call(parseBedrock))
 	handle("POST /model/{model}/converse-stream", bedrock, s.call(parseBedrock))
+	handle("POST /model/{model}/count-tokens", bedrock, s.countTokens(parseBedrockCount, "inputTokens"))
 	api.HandleFunc("/", s.recorded(func(x *exchange) {
 		x.fail(http.StatusNotFound, apiError{
 			Message: "Invalid URL (" + x.r.Method + " " + x.r.URL.Path + ")",
