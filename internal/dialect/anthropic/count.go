@@ -1,6 +1,13 @@
 package anthropic
 
-import "github.com/limen-gateway/limen/internal/dialect"
+import (
+	"bytes"
+	"net/url"
+	"strings"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/jsonedit"
+)
 
 var _ dialect.Counter = Upstream{}
 
@@ -11,9 +18,25 @@ var countable = map[string]bool{
 	`"output_config"`: true, `"cache_control"`: true, `"mcp_servers"`: true, `"context_management"`: true,
 }
 
-// Count implements dialect.Counter.
+// Count implements dialect.Counter. Where models are named by paths, counting
+// is a model, and the request names its own.
 func (Upstream) Count(call *dialect.Call) *dialect.Call {
-	return &dialect.Call{Path: call.Path + "/count_tokens", Header: call.Header, Body: dialect.Only(call.Body, countable)}
+	at := strings.LastIndexByte(call.Path, ':')
+	if at < 0 {
+		return &dialect.Call{Path: call.Path + "/count_tokens", Header: call.Header, Body: dialect.Only(call.Body, countable)}
+	}
+	model, _ := url.PathUnescape(call.Path[1:at]) // which was escaped here
+	w := jsonedit.NewWriter(make([]byte, 0, len(call.Body)+len(model)+32))
+	w.BeginObject()
+	w.SetText("model", model)
+	for name, value := range jsonedit.Members(call.Body) {
+		if countable[string(name)] || bytes.HasPrefix(name, []byte(`"anthropic_`)) { // version and betas
+			w.RawName(name)
+			w.Raw(value)
+		}
+	}
+	w.EndObject()
+	return &dialect.Call{Path: "/count-tokens:rawPredict", Header: call.Header, Body: w.Bytes()}
 }
 
 // Counted implements dialect.Counter.
