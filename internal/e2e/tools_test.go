@@ -316,6 +316,46 @@ func TestToolsAndThinking(t *testing.T) {
 	}
 }
 
+// What a request has in tokens is counted with the functions that stand for
+// tools. Nothing is run for that, whatever the client has consented to.
+func TestToolsAreCounted(t *testing.T) {
+	t.Parallel()
+	for _, speaks := range outboundDialects {
+		t.Run(speaks, func(t *testing.T) {
+			t.Parallel()
+			g := startTooled(t, speaks)
+			count := func(members string) (n struct {
+				Tokens int64 `json:"input_tokens"`
+			}) {
+				t.Helper()
+				got := g.post(t, "/responses/input_tokens", `{"model":"up/small",`+members+`}`)
+				if err := json.Unmarshal([]byte(got.body), &n); err != nil || got.status != http.StatusOK || n.Tokens == 0 {
+					t.Fatalf("got %d %s", got.status, got.body)
+				}
+				if there := got.header.Get("X-Limen-Estimate") == ""; there != (speaks != "openai-chat") {
+					t.Errorf("counted by the upstream: %v", there)
+				}
+				return n
+			}
+			plain, tools := count(`"input":"Hi"`), count(`"input":"Hi",`+docsTool)
+			search := count(`"input":"Hi","tools":[{"type":"web_search"}]`)
+			if tools.Tokens < plain.Tokens+50 || search.Tokens <= plain.Tokens {
+				t.Errorf("got %d tokens, with tools %d, with a search %d", plain.Tokens, tools.Tokens, search.Tokens)
+			}
+			const asks = `"tools":[{"type":"mcp","server_label":"docs","require_approval":"always"}]`
+			r, _, _ := g.ask(t, false, `"call mcp__docs__say {\"text\":\"hi\"}"`, `"store":true,`+asks)
+			question := r.Output[len(r.Output)-1]
+			if question.Type != "mcp_approval_request" {
+				t.Fatalf("got %s", r.types())
+			}
+			count(fmt.Sprintf(`"previous_response_id":%q,"input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}],`, r.ID, question.ID) + asks)
+			if n := g.server.calls.Load(); n != 0 {
+				t.Errorf("%d calls reached the server", n)
+			}
+		})
+	}
+}
+
 // A call waits for the client's consent, which may be denied.
 func TestToolsAskFirst(t *testing.T) {
 	t.Parallel()

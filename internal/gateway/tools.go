@@ -22,7 +22,8 @@ func (g *Gateway) standsIn(a *attempt, body []byte) bool {
 }
 
 // runTools has the gateway run those tools of a request that its upstream
-// does not. What was consented to is run now.
+// does not. What was consented to is run now, unless the request is only
+// counted.
 func (a *attempt) runTools(req *llm.Request) (err error) {
 	_, hosting := a.Dialect.(dialect.Hosting)
 	if !hosting || a.set.Tools == nil || a.way.asks || a.compaction != notCompacted {
@@ -38,7 +39,11 @@ func (a *attempt) runTools(req *llm.Request) (err error) {
 	if a.Request.Stream {
 		a.answer.wantStream()
 	}
-	a.tools, err = a.set.Tools.Begin(a.ctx, req, func(kind llm.ServerKind) bool {
+	begin := a.set.Tools.Begin
+	if a.Request.Counting {
+		begin = a.set.Tools.Tell
+	}
+	a.tools, err = begin(a.ctx, req, func(kind llm.ServerKind) bool {
 		return own == nil || !own.Runs(kind, functions, a.way.caps)
 	})
 	if err != nil && a.ctx.Err() != nil {

@@ -65,14 +65,7 @@ type outgoing struct {
 
 // prepare says the client's request as the target takes it.
 func (g *Gateway) prepare(a *attempt, header http.Header, body *sharedBody) (out outgoing, err error) {
-	switch {
-	case a.way.outbound != nil:
-	case g.standsIn(a, *body.buf):
-		a.way.outbound = g.outbound[a.Dialect.Name()]
-	case a.way.caps.Retold || a.Dialect.Anew(*body.buf, a.way.caps):
-		a.way.outbound, a.way.asks = g.outbound[a.Dialect.Name()], !a.way.caps.Retold
-	}
-	if a.way.outbound == nil {
+	if !g.anew(a, *body.buf) {
 		out, err = a.forward(header, body)
 	} else {
 		out, err = g.translate(a, body)
@@ -86,6 +79,19 @@ func (g *Gateway) prepare(a *attempt, header http.Header, body *sharedBody) (out
 		}
 	}
 	return out, err
+}
+
+// anew reports whether the client's request has to be said anew: in another
+// dialect, or in its own for what the target takes in another way.
+func (g *Gateway) anew(a *attempt, body []byte) bool {
+	switch {
+	case a.way.outbound != nil:
+	case g.standsIn(a, body):
+		a.way.outbound = g.outbound[a.Dialect.Name()]
+	case a.way.caps.Retold || a.Dialect.Anew(body, a.way.caps):
+		a.way.outbound, a.way.asks = g.outbound[a.Dialect.Name()], !a.way.caps.Retold
+	}
+	return a.way.outbound != nil
 }
 
 // forward passes the client's own bytes.
@@ -114,18 +120,7 @@ func (a *attempt) forward(header http.Header, client *sharedBody) (outgoing, err
 // ends: its answer may repeat them.
 func (g *Gateway) translate(a *attempt, client *sharedBody) (outgoing, error) {
 	a.body = client.hold()
-	req, err := a.Dialect.Decode(*client.buf, g.seal)
-	if err != nil {
-		return outgoing{}, err
-	}
-	if err := a.runTools(req); err != nil {
-		return outgoing{}, err
-	}
-	g.memory.recall(a, req)
-	translation := g.aside(a, req)
-	if translation == nil {
-		translation, err = dialect.Translate(req, a.Dialect, a.way.outbound, a.way.caps, g.ask(a, req))
-	}
+	req, translation, err := g.say(a, *client.buf)
 	if err != nil {
 		return outgoing{}, err
 	}
@@ -138,6 +133,23 @@ func (g *Gateway) translate(a *attempt, client *sharedBody) (outgoing, error) {
 	call.Rounds = maxRounds
 	a.notes.Add(call.Notes)
 	return said(call), nil
+}
+
+// say says the request in the target's dialect.
+func (g *Gateway) say(a *attempt, body []byte) (*llm.Request, *dialect.Translation, error) {
+	req, err := a.Dialect.Decode(body, g.seal)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.runTools(req); err != nil {
+		return nil, nil, err
+	}
+	g.memory.recall(a, req)
+	translation := g.aside(a, req)
+	if translation == nil {
+		translation, err = dialect.Translate(req, a.Dialect, a.way.outbound, a.way.caps, g.ask(a, req))
+	}
+	return req, translation, err
 }
 
 // said is a call that a dialect has said.

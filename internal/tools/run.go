@@ -35,9 +35,19 @@ const maxRequests = 10
 // nil when there is none. What the request asks for and nobody may have is an
 // *llm.Error.
 func (t *Tools) Begin(ctx context.Context, req *llm.Request, hosts func(llm.ServerKind) bool) (*Run, error) {
+	return t.begin(ctx, req, hosts, maxCalls)
+}
+
+// Tell says a request anew as Begin does, to see what becomes of it: servers
+// are asked for their tools, but nothing is run.
+func (t *Tools) Tell(ctx context.Context, req *llm.Request, hosts func(llm.ServerKind) bool) (*Run, error) {
+	return t.begin(ctx, req, hosts, 0)
+}
+
+func (t *Tools) begin(ctx context.Context, req *llm.Request, hosts func(llm.ServerKind) bool, calls int) (*Run, error) {
 	r := &Run{
 		tools: t, servers: map[string]*server{}, own: map[*dialect.HostedTool]*server{},
-		Host: &dialect.Host{Tools: map[llm.ToolName]*dialect.HostedTool{}, Calls: maxCalls, Requests: maxRequests},
+		Host: &dialect.Host{Tools: map[llm.ToolName]*dialect.HostedTool{}, Calls: calls, Requests: maxRequests},
 	}
 	if err := r.find(req, hosts); err != nil {
 		return nil, err
@@ -154,7 +164,7 @@ func (r *Run) rewrite(ctx context.Context, req *llm.Request) error {
 		return err
 	}
 	if limit, err := strconv.Atoi(string(req.Limits.MaxToolCalls)); err == nil {
-		r.Host.Calls = min(max(limit, 0), maxCalls)
+		r.Host.Calls = min(max(limit, 0), r.Host.Calls)
 		if !others { // else the upstream counts as well
 			req.Limits.MaxToolCalls = nil
 		}
