@@ -45,27 +45,14 @@ func (u *Upstream) Models(ctx context.Context, facts *provider.Facts) ([]provide
 
 // get reads one page of a list.
 func (u *Upstream) get(ctx context.Context, path string) ([]byte, error) {
-	at, err := u.at(path)
-	if err != nil {
-		return nil, err
-	}
 	header := u.json
 	if name := u.listing.Header[0]; u.sign != nil || name != "" {
 		if header = header.Clone(); name != "" && header[name] == nil {
 			header[name] = []string{u.listing.Header[1]}
 		}
 	}
-	req := (&http.Request{Method: http.MethodGet, URL: at, Host: u.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
-	if u.sign != nil {
-		if err := u.sign(req, nil); err != nil {
-			return nil, err
-		}
-	}
-	resp, err := u.transport.RoundTrip(req)
+	resp, err := u.bare(ctx, http.MethodGet, path, header)
 	if err != nil {
-		return nil, err
-	}
-	if err := decompress(resp); err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
