@@ -19,6 +19,7 @@ type answer struct {
 	body   any         // the JSON answer, or nil
 	frames []frame     // the stream, if body is nil
 
+	number    int // of the first event of Responses
 	framing   framing
 	pretty    bool          // indent the JSON answer
 	pieceSize int           // bytes a write; 0 is a whole frame
@@ -127,7 +128,7 @@ func (a *answer) encode() []chunk {
 		return []chunk{{bytes: whole[:half]}, {bytes: whole[half:], terminal: true}}
 	}
 	var chunks []chunk
-	number := 0
+	number := a.number
 	for i, f := range a.frames {
 		if e, ok := f.data.(*event); ok {
 			e.SequenceNumber = number

@@ -9,10 +9,11 @@ import (
 )
 
 type responsesRequest struct {
-	Model  string          `json:"model"`
-	Input  json.RawMessage `json:"input"`
-	Stream bool            `json:"stream"`
-	Tools  []responsesTool `json:"tools"`
+	Model      string          `json:"model"`
+	Input      json.RawMessage `json:"input"`
+	Stream     bool            `json:"stream"`
+	Background bool            `json:"background"`
+	Tools      []responsesTool `json:"tools"`
 
 	Include   []string `json:"include"`
 	Reasoning struct {
@@ -230,7 +231,7 @@ func outputText(text string) part {
 // snapshot is the response while it runs.
 func (r *responsesRequest) snapshot(id int) response {
 	return response{
-		ID: fmt.Sprintf("resp_%d", id), Object: "response", CreatedAt: epoch, Status: "in_progress",
+		ID: responseID(id), Object: "response", CreatedAt: epoch, Status: "in_progress", Background: r.Background,
 		Model: r.Model, Output: []item{}, ServiceTier: "default", Truncation: "disabled",
 		Reasoning:          json.RawMessage(`{"effort":null,"summary":null}`),
 		Text:               json.RawMessage(`{"format":{"type":"text"}}`),
@@ -307,6 +308,11 @@ func outputItem(id, i int, said reply) item {
 }
 
 func (r *responsesRequest) whole(id int, said reply, u usage) any {
+	if r.Background {
+		queued := r.snapshot(id)
+		queued.Status = "queued"
+		return &queued
+	}
 	return new(r.completed(id, said, u))
 }
 

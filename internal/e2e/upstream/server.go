@@ -23,6 +23,9 @@
 // the last user message makes a quarter of the input come from the cache and an
 // eighth go into it.
 //
+// Responses are kept unless store is false, and can be read, deleted, gone on from and,
+// in the background, cancelled.
+//
 // # What it refuses
 //
 // Messages, generateContent and Converse are read strictly: an unknown member at any
@@ -70,6 +73,7 @@ type Server struct {
 	models   []string
 	key      string
 	ledger   ledger
+	stored   stored
 	done     chan struct{} // closed by Close
 	working  sync.WaitGroup
 
@@ -205,6 +209,10 @@ func (s *Server) handler() http.Handler {
 	handle("POST /v1/responses", openAI, s.call(parseResponses))
 	api.HandleFunc("GET /v1/responses", s.upgrade)
 	handle("POST /v1/responses/input_tokens", openAI, s.countTokens(parseResponsesCount, "input_tokens"))
+	handle("GET /v1/responses/{id}", openAI, s.storedCall((*exchange).getStored))
+	handle("DELETE /v1/responses/{id}", openAI, s.storedCall((*exchange).deleteStored))
+	handle("POST /v1/responses/{id}/cancel", openAI, s.storedCall((*exchange).cancelStored))
+	handle("GET /v1/responses/{id}/input_items", openAI, s.storedCall((*exchange).inputStored))
 	handle("POST /v1/messages", anthropic, s.call(parseAnthropic))
 	handle("POST /v1/messages/count_tokens", anthropic, s.countTokens(parseAnthropicCount, "input_tokens"))
 	handle("GET /v1beta/models", gemini, s.listGemini)
@@ -314,6 +322,9 @@ func (s *Server) call(parse func(*http.Request, []byte) (door, error)) func(*exc
 		case sc.fault.take != nil:
 			sc.fault.take(x)
 		default:
+			if r, ok := x.door.(*responsesRequest); ok && !x.keep(r) {
+				return
+			}
 			a := x.correct()
 			if sc.fault.bend != nil {
 				sc.fault.bend(x, a)
