@@ -137,7 +137,7 @@ func readItem(value []byte, at int, ids func(prefix string) string) (it item, re
 	it.id = text(itemID)
 	kind := text(itemType)
 	switch {
-	case kind == "" && given(itemRole):
+	case kind == "" && text(itemRole) != "":
 		kind = "message"
 	case kind == "" && it.id != "", kind == referenceType:
 		if it.id == "" {

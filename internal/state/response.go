@@ -9,7 +9,8 @@ import (
 	"github.com/limen-gateway/limen/internal/store"
 )
 
-// Response returns a kept response as its client was told it.
+// Response returns a kept response as its client was told it. Of one that its
+// provider keeps the error is an *Elsewhere, here and in all that follows.
 func (k *Keeper) Response(ctx context.Context, owner, id string) ([]byte, error) {
 	r, err := k.response(ctx, owner, id)
 	if err != nil {
@@ -47,6 +48,8 @@ func (k *Keeper) response(ctx context.Context, owner, id string) (*store.Respons
 		return nil, notFound("Response", id)
 	case err != nil:
 		return nil, unread(err)
+	case r.Provider != "":
+		return nil, k.elsewhere(r)
 	}
 	return r, nil
 }
@@ -61,6 +64,9 @@ func unread(err error) error {
 // DeleteResponse forgets a response. Turns that went on from it keep what they
 // have of it.
 func (k *Keeper) DeleteResponse(ctx context.Context, owner, id string) error {
+	if _, err := k.response(ctx, owner, id); err != nil {
+		return err
+	}
 	switch err := k.store.DeleteResponse(ctx, owner, id); {
 	case missing(err):
 		return notFound("Response", id)

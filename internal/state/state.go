@@ -3,6 +3,8 @@
 // committed before the client is told that it is over, so that the next one can
 // begin at once, on every replica.
 //
+// Of what a provider keeps itself, there is only whose it is.
+//
 // Everything belongs to the client key that made it. Another key's IDs are as
 // unknown as those that were never given out.
 package state

@@ -43,8 +43,8 @@ type place struct {
 
 // Open resolves what a request goes on from. id is the call's, without any
 // prefix. The turn is nil when the request stands for itself and nothing of it
-// is kept. What cannot be found, or not be gone on from, is an *llm.Error.
-// Close must be called on a turn.
+// is kept. What cannot be found, or not be gone on from, is an *llm.Error;
+// what a provider keeps is an *Elsewhere. Close must be called on a turn.
 func (k *Keeper) Open(ctx context.Context, owner, id string, ask *dialect.Context, session *Session) (*Turn, error) {
 	t := &Turn{ID: "resp_" + id, keeper: k, session: session, owner: owner, ask: *ask, begun: time.Now()}
 	if err := t.check(); err != nil {
@@ -98,6 +98,8 @@ func (t *Turn) resolve(ctx context.Context) error {
 		return unknown("Previous response", t.ask.Previous, "previous_response_id")
 	case err != nil:
 		return away(err)
+	case r.Provider != "":
+		return t.keeper.elsewhere(r)
 	case r.Status == statusQueued || r.Status == statusInProgress:
 		return llm.InvalidParam("invalid_value", "previous_response_id", "The response '%s' is still %s: go on from it when it is over.", clip(r.ID), r.Status)
 	case r.Status == statusFailed || r.Status == statusCancelled || r.Thread == "": // nothing came of it

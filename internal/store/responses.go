@@ -19,11 +19,11 @@ type Response struct {
 	Inputs       int64
 	Length       int64
 	Status       string // completed, incomplete, failed, cancelled, queued, in_progress
-	Provider     string // set when the upstream keeps the state itself: nothing else of it is here
+	Provider     string // set when the upstream keeps the state itself: here is only whose it is
 	Runner       string // of a background run that goes on: which process
 	Created      time.Time
 	Expires      time.Time // zero is never
-	Body         []byte    // sealed: the response object without its output
+	Body         []byte    // sealed: the response object without its output; of a provider's, the model's name while it runs
 }
 
 // Turn is a response and the items that are new with it.
