@@ -17,7 +17,7 @@ import (
 
 // ConfigOptions are the world around a configuration.
 func ConfigOptions() config.Options {
-	opt := config.Options{Getenv: os.LookupEnv}
+	opt := config.Options{Getenv: os.LookupEnv, Keeps: keepsResponses}
 	for _, v := range provider.Vendors() {
 		opt.Vendors = append(opt.Vendors, v.Name)
 		if slices.Contains(v.Speaks, dialect.OpenAIResponses) {
@@ -25,6 +25,23 @@ func ConfigOptions() config.Options {
 		}
 	}
 	return opt
+}
+
+// keepsResponses says why a provider keeps no responses itself; "" is that it
+// can.
+func keepsResponses(name string, speaks []string) string {
+	vendor, _ := provider.Lookup(name)
+	responses := slices.Contains(vendor.Speaks, dialect.OpenAIResponses)
+	if len(speaks) > 0 {
+		responses = slices.Contains(speaks, string(dialect.OpenAIResponses))
+	}
+	switch {
+	case !responses:
+		return "it does not speak openai-responses"
+	case vendor.Quirks.Stateless:
+		return "it stores no responses"
+	}
+	return ""
 }
 
 // setup makes of a configuration what the catalog needs. Without configured

@@ -129,10 +129,14 @@ type Provider struct {
 	Models      []Pattern         `yaml:"models" doc:"Models to offer: names, offered even when the upstream does not list them, and patterns with * over those it lists. Absent: all it lists."`
 	Headers     map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers added to every request."`
 	Concurrency int               `yaml:"concurrency" doc:"Calls at once. More are refused with 503. Absent: no limit but that of all calls."`
+	State       string            `yaml:"state" enum:"gateway upstream" doc:"Who keeps the responses that clients can go on from: Limen (gateway), or the upstream itself. Absent: gateway."`
 	Quirks      Quirks            `yaml:"quirks" doc:"Where the upstream departs from its dialect."`
 	Caps        []Caps            `yaml:"caps" doc:"What models can do, where Limen does not know it or knows it wrong: by the upstream's names, or patterns with *. The first that fits counts."`
 	Sockets     bool              `yaml:"sockets" doc:"Call Responses over WebSockets that are kept, where the upstream has them: a turn that goes on from another is sent as what is new in it."`
 }
+
+// StateUpstream is the word for a provider that keeps responses itself.
+const StateUpstream = "upstream"
 
 // Caps are abilities of the models whose names fit. What is not said is as it is known.
 type Caps struct {

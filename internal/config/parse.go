@@ -26,6 +26,9 @@ type Options struct {
 	Providers []string                     // names that targets may use beside the configured providers
 	Vendors   []string                     // names of vendors whose base URL is known
 	Responses []string                     // those of them that serve Responses
+	// Keeps says why a provider of a vendor, with what its speaks says, cannot
+	// keep responses itself; "" is that it can. Nil: all can.
+	Keeps func(vendor string, speaks []string) string
 }
 
 func (o Options) resolver() resolver {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,12 @@ func world(env ...string) Options {
 		Vendors:   []string{"anthropic", "openai"},
 		Responses: []string{"openai"},
 		Providers: []string{"ollama"},
+		Keeps: func(vendor string, speaks []string) string {
+			if vendor == "openai" || slices.Contains(speaks, "openai-responses") {
+				return ""
+			}
+			return "it does not speak openai-responses"
+		},
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,6 +85,18 @@ func (d *decoder) validateProvider(p *Provider, opt Options) {
 		} else {
 			seen[lower] = true
 		}
+	}
+	d.validateState(p, opt)
+}
+
+// validateState refuses to leave responses to an upstream that keeps none.
+func (d *decoder) validateState(p *Provider, opt Options) {
+	unknown := p.Vendor != "" && !slices.Contains(opt.Vendors, p.Vendor)
+	if p.State != StateUpstream || opt.Keeps == nil || unknown || d.flawed[p] {
+		return
+	}
+	if why := opt.Keeps(cmp.Or(p.Vendor, p.Name), p.Speaks); why != "" {
+		d.complain(d.at[&p.State], fmt.Sprintf("provider %q cannot have state: upstream: %s", p.Name, why))
 	}
 }
 

@@ -26,6 +26,8 @@ type Target struct {
 	Caps map[dialect.Name]*llm.Caps
 	// Strict: what cannot be said there as it is written is refused.
 	Strict bool
+	// KeepsState: the upstream is left to keep its responses.
+	KeepsState bool
 }
 
 // Model is what clients can ask for.
@@ -52,16 +54,22 @@ func (m *Model) visible(v Viewer) bool {
 
 // Table holds all models.
 type Table struct {
-	models map[string]*Model
-	sorted []*Model
+	models    map[string]*Model
+	sorted    []*Model
+	upstreams map[string]*upstream.Upstream // by the provider's name
 }
 
 // NewTable makes a table; of two models with one ID the first counts.
 func NewTable(models []*Model) *Table {
-	t := &Table{models: make(map[string]*Model, len(models))}
+	t := &Table{models: make(map[string]*Model, len(models)), upstreams: map[string]*upstream.Upstream{}}
 	for _, m := range models {
 		if t.models[m.ID] == nil {
 			t.models[m.ID] = m
+		}
+		for i := range m.Targets {
+			if up := m.Targets[i].Upstream; up != nil {
+				t.upstreams[up.Name] = up
+			}
 		}
 	}
 	t.sorted = slices.SortedFunc(maps.Values(t.models), func(a, b *Model) int { return cmp.Compare(a.ID, b.ID) })
@@ -81,6 +89,10 @@ func (t *Table) Visible(v Viewer) []*Model {
 
 // All lists all models, by ID.
 func (t *Table) All() []*Model { return t.sorted }
+
+// Upstream returns a provider that serves models, nil when there is none of
+// that name.
+func (t *Table) Upstream(provider string) *upstream.Upstream { return t.upstreams[provider] }
 
 // Find returns a model that a viewer may use, nil when there is none.
 func (t *Table) Find(v Viewer, id string) *Model {
