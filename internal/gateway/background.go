@@ -321,6 +321,10 @@ func (g *Gateway) resume(x *exchange, c *Call, id string) {
 	} else {
 		err = g.tailStored(c, id, after)
 	}
+	if kept, ok := errors.AsType[*state.Elsewhere](err); ok {
+		g.objectThere(x, c, kept, "", true)
+		return
+	}
 	if err != nil {
 		g.refuseObject(x, c, err)
 	}

@@ -52,6 +52,8 @@ type Call struct {
 	unkept     []byte         // the end of a stream whose turn could not be kept
 	session    *state.Session // of the socket that it came by; nil elsewhere
 	turn       *state.Turn    // of a call that goes on from others, or that others may go on from
+	there      *there         // in place of a turn, where the upstream keeps the response
+	unanswered bool           // its answer is not wanted yet
 }
 
 // requestIDPrefix stands before a call's ID in headers and log lines.

@@ -34,6 +34,12 @@ func (c *Call) compactionOf(body []byte) compaction {
 	return notCompacted
 }
 
+// summed reports whether the conversation is summed up here. OpenAI's service
+// does it itself when a request asks.
+func (a *attempt) summed() bool {
+	return a.compaction != notCompacted && !(a.compaction == inBand && a.Target.Upstream.Vendor.Quirks.Native)
+}
+
 // compact has the target's model sum up the conversation of a request, and
 // gives out what stands for it. It takes over body.
 func (g *Gateway) compact(c *Call, header http.Header, body *[]byte) error {

@@ -57,13 +57,14 @@ func (g *Gateway) count(c *Call, r *http.Request) (int64, error) {
 	if c.Request.Context != nil {
 		c.Request.Context.Store, c.Request.Context.Background = false, false
 	}
+	if err := g.resolve(c); err != nil {
+		buffer.Put(body)
+		return 0, err
+	}
 	if body, err = g.recall(c, body); err != nil {
 		return 0, err
 	}
 	defer buffer.Put(body)
-	if err := g.resolve(c); err != nil {
-		return 0, err
-	}
 	a, err := g.first(c)
 	if err != nil {
 		return 0, err

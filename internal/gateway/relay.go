@@ -109,6 +109,9 @@ func (g *Gateway) relayStream(a *attempt) (err error) {
 
 // hand writes frames to the client; the room is for the next.
 func (a *attempt) hand(out []byte) ([]byte, error) {
+	if err := a.there.announced(a.Call, out); err != nil {
+		return out, err
+	}
 	if err := a.answer.write(out); err != nil {
 		return out, clientLeft(err)
 	}

@@ -50,10 +50,7 @@ func (a *attempt) post(out outgoing) (*http.Response, error) {
 	var dial *net.OpError
 	a.sent = a.sent || err == nil || !errors.As(err, &dial) || dial.Op != "dial"
 	if err != nil {
-		if a.ctx.Err() != nil {
-			return nil, ended(a.ctx, err)
-		}
-		return nil, &llm.Error{Kind: llm.Upstream, Message: "The upstream could not be reached, or broke off before it answered.", Err: fmt.Errorf("%s: %w", a.Target.Upstream.Name, err)}
+		return nil, a.unreached(err)
 	}
 	if a.firstByte == 0 {
 		a.firstByte = time.Since(a.Started)
@@ -69,6 +66,14 @@ func (a *attempt) post(out outgoing) (*http.Response, error) {
 	return resp, nil
 }
 
+// unreached explains that a request to the target has no answer.
+func (a *attempt) unreached(err error) error {
+	if a.ctx.Err() != nil {
+		return ended(a.ctx, err)
+	}
+	return &llm.Error{Kind: llm.Upstream, Message: "The upstream could not be reached, or broke off before it answered.", Err: fmt.Errorf("%s: %w", a.Target.Upstream.Name, err)}
+}
+
 // maxErrorBody bounds what is read of an upstream's refusal.
 const maxErrorBody = 64 << 10
 
@@ -80,6 +85,9 @@ func (a *attempt) upstreamError(resp *http.Response) error {
 	defer buffer.Put(body)
 	e := a.failed(resp.StatusCode, *body, retryAfter(resp.Header, time.Now()))
 	e.Message = a.Target.Upstream.Redact(e.Message)
+	if a.there.lost(resp.StatusCode, *body) {
+		return a.there.past.Gone()
+	}
 	return e
 }
 

@@ -76,21 +76,25 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 	c.streams = c.Request.Stream
 	c.compaction = c.compactionOf(*body)
 
+	// Which model?
+	if err := g.resolve(c); err != nil {
+		buffer.Put(body)
+		return err
+	}
+
 	// What came before?
 	if body, err = g.recall(c, body); err != nil {
 		return err
 	}
 
-	prompt := c.Dialect.Prompt(&c.Request)
-	if c.print = fingerprintOf(&prompt); c.print != nil {
-		c.thread = threadOf(&prompt, r.Header)
+	if !c.there.knowsMore() {
+		prompt := c.Dialect.Prompt(&c.Request)
+		if c.print = fingerprintOf(&prompt); c.print != nil {
+			c.thread = threadOf(&prompt, r.Header)
+		}
 	}
 
 	// Who can do it?
-	if err := g.resolve(c); err != nil {
-		buffer.Put(body)
-		return err
-	}
 	first, err := g.first(c)
 	if err != nil {
 		buffer.Put(body)
@@ -101,7 +105,7 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 	if c.turn != nil && c.turn.Background() {
 		return g.launch(c, r.Header, body)
 	}
-	if c.compaction != notCompacted && !(c.compaction == inBand && first.Target.Upstream.Vendor.Quirks.Native) {
+	if first.summed() {
 		return g.compact(c, r.Header, body)
 	}
 	return g.deliver(c, r.Header, body)
@@ -138,7 +142,7 @@ func (g *Gateway) deliver(c *Call, header http.Header, body *[]byte) error {
 func (g *Gateway) fail(c *Call, err error) {
 	c.Err = llm.AsError(err)
 	if c.at != nil {
-		if c.record == nil {
+		if c.record == nil && !c.there.goesOn() {
 			c.Usage = c.Usage.Plus(c.at.spent(c.Err))
 		}
 		c.at.tell()
@@ -165,7 +169,7 @@ func (g *Gateway) fail(c *Call, err error) {
 // account writes the record of a call to the journal, once. A call that ended
 // well is only told so afterwards.
 func (g *Gateway) account(c *Call) error {
-	if c.record != nil {
+	if c.record != nil || c.there.looked() {
 		return nil
 	}
 	now := time.Now()

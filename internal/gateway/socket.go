@@ -431,8 +431,12 @@ func (g *Gateway) warm(c *Call, r *http.Request) error {
 	if err := g.resolve(c); err != nil {
 		return err
 	}
+	c.unanswered = true
 	if body, err = g.recall(c, body); err != nil {
 		return err
+	}
+	if c.there != nil {
+		return c.there.notOnlyBegun()
 	}
 	req, err := c.Dialect.Decode(*body, g.seal)
 	if err != nil {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -153,6 +154,10 @@ func (g *Gateway) serveObject(x *exchange, d Door, collection string, o object, 
 		return
 	}
 	answer, err := o.do(c.ctx, x, ids, body)
+	if kept, ok := errors.AsType[*state.Elsewhere](err); ok {
+		g.objectThere(x, c, kept, o.path[1:], false)
+		return
+	}
 	if err != nil {
 		g.refuseObject(x, c, err)
 		return

@@ -1,13 +1,17 @@
 package gateway
 
 import (
+	"errors"
+
 	"github.com/limen-gateway/limen/internal/buffer"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/state"
 )
 
 // recall opens the turn of a call that stands on others, and returns the
-// request as one that stands for itself. It takes over body.
+// request as one that stands for itself, or as it is where its upstream knows
+// what came before. It takes over body.
 func (g *Gateway) recall(c *Call, body *[]byte) (*[]byte, error) {
 	context := c.Request.Context
 	if context == nil {
@@ -19,7 +23,18 @@ func (g *Gateway) recall(c *Call, body *[]byte) (*[]byte, error) {
 			return nil, err
 		}
 	}
+	kept, err := g.keptThere(c, *body)
+	if err != nil {
+		buffer.Put(body)
+		return nil, err
+	}
+	if kept {
+		return body, nil
+	}
 	turn, err := g.state.Open(c.ctx, c.Key.ID, c.id(), context, c.session)
+	if past, ok := errors.AsType[*state.Elsewhere](err); ok {
+		err = g.goOnThere(c, past, *body)
+	}
 	if err != nil {
 		buffer.Put(body)
 		return nil, err
@@ -69,12 +84,15 @@ func (c *Call) stateful() dialect.Stateful { return c.Dialect.(dialect.Stateful)
 // client will be told last, a body or the frames of a stream: only then may it
 // be told.
 func (c *Call) commit(told []byte, stream bool) error {
-	if c.turn == nil {
+	if c.turn == nil && c.there == nil {
 		return nil
 	}
 	response := c.stateful().Final(told, stream)
 	if response == nil {
 		return llm.Errorf(llm.UpstreamInvalid, "The upstream's answer has no response that could be stored.")
+	}
+	if c.there != nil {
+		return c.there.commit(c, response)
 	}
 	return c.turn.Commit(c.ctx, response)
 }

@@ -8,7 +8,7 @@ var _ dialect.Counter = Upstream{}
 // ResponseInputTokenCountParams of OpenAI's SDKs has them.
 var countable = map[string]bool{
 	`"model"`: true, `"input"`: true, `"instructions"`: true, `"tools"`: true, `"tool_choice"`: true, `"parallel_tool_calls"`: true,
-	`"reasoning"`: true, `"text"`: true, `"truncation"`: true,
+	`"reasoning"`: true, `"text"`: true, `"truncation"`: true, `"previous_response_id"`: true,
 }
 
 // Count implements dialect.Counter.
