@@ -43,8 +43,8 @@ func last(t *testing.T, up *upstream.Server) (r upstream.Request) {
 	return r
 }
 
-// respond makes a response and returns its ID.
-func (g *gateway) respond(t *testing.T, body string) string {
+// respondID makes a response and returns its ID.
+func (g *gateway) respondID(t *testing.T, body string) string {
 	t.Helper()
 	got := g.post(t, "/responses", body)
 	var r storedResponse
@@ -89,12 +89,12 @@ func TestStateUpstream(t *testing.T) {
 	t.Parallel()
 	g, a, _ := keeping(t)
 	const first = `{"model":"a/small","input":"call f {}","tools":[{"type":"function","name":"f","parameters":{"type":"object"}}]}`
-	id := g.respond(t, first)
+	id := g.respondID(t, first)
 	if got, want := last(t, a).Body, strings.Replace(first, "a/small", "small", 1); got != want {
 		t.Errorf("got upstream\n%s\nwant\n%s", got, want)
 	}
 	second := fmt.Sprintf(`{"model":"a/small","store":true,"previous_response_id":%q,"input":[{"type":"function_call_output","call_id":"c","output":"sunny"}]}`, id)
-	next := g.respond(t, second)
+	next := g.respondID(t, second)
 	if got, want := last(t, a).Body, strings.Replace(second, "a/small", "small", 1); got != want {
 		t.Errorf("got upstream\n%s\nwant\n%s", got, want)
 	}
@@ -111,11 +111,11 @@ func TestStateUpstream(t *testing.T) {
 	_, tail, _ := strings.Cut(events.body, `"type":"response.completed"`)
 	_, tail, _ = strings.Cut(tail, `"id":"`)
 	streamed, _, _ := strings.Cut(tail, `"`)
-	g.respond(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"And?"}`, streamed))
+	g.respondID(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"And?"}`, streamed))
 
 	// What is not stored is nobody's.
-	g.object(t, http.MethodGet, "/responses/"+g.respond(t, `{"model":"a/small","store":false,"input":"Hi"}`)).want(t, 404)
-	loose := g.respond(t, fmt.Sprintf(`{"model":"a/small","store":false,"previous_response_id":%q,"input":"Hi"}`, id))
+	g.object(t, http.MethodGet, "/responses/"+g.respondID(t, `{"model":"a/small","store":false,"input":"Hi"}`)).want(t, 404)
+	loose := g.respondID(t, fmt.Sprintf(`{"model":"a/small","store":false,"previous_response_id":%q,"input":"Hi"}`, id))
 	g.post(t, "/responses", fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, loose)).want(t, 400, noPrevious)
 
 	// Deleted there and here.
@@ -133,7 +133,7 @@ func TestStateUpstream(t *testing.T) {
 	again := startOn(t, g.data, fmt.Sprintf("providers:\n  a: {base_url: %q, api_key: %s, speaks: [openai-responses]}\n", a.URL(), canary))
 	again.key = g.key
 	again.object(t, http.MethodGet, "/responses/"+id).want(t, 200, `"id":"`+id+`"`)
-	on := again.respond(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, id))
+	on := again.respondID(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, id))
 	again.object(t, http.MethodGet, "/responses/"+on).want(t, 200, `"id":"`+on+`"`)
 	if body := last(t, a).Body; !strings.Contains(body, id) {
 		t.Errorf("got upstream %s", body)
@@ -153,8 +153,8 @@ func TestStateUpstreamIsOwned(t *testing.T) {
 	t.Parallel()
 	g, a, b := keeping(t)
 	other := g.asOther(t, `{"name":"other"}`)
-	id := g.respond(t, `{"model":"a/small","input":"Mine"}`)
-	running := g.respond(t, `{"model":"a/small","background":true,"input":"Mine [[hold]]"}`)
+	id := g.respondID(t, `{"model":"a/small","input":"Mine"}`)
+	running := g.respondID(t, `{"model":"a/small","background":true,"input":"Mine [[hold]]"}`)
 	before, beforeB := len(a.Requests()), len(b.Requests())
 	for _, id := range []string{id, running} {
 		never := strings.Replace(id, "resp_", "resp_9", 1)
@@ -207,8 +207,8 @@ func TestStateUpstreamIsOwned(t *testing.T) {
 func TestStateUpstreamAffinity(t *testing.T) {
 	t.Parallel()
 	g, a, b := keeping(t)
-	atB := g.respond(t, `{"model":"b/small","input":"Hi"}`)
-	next := g.respond(t, fmt.Sprintf(`{"model":"either","previous_response_id":%q,"input":"And?"}`, atB))
+	atB := g.respondID(t, `{"model":"b/small","input":"Hi"}`)
+	next := g.respondID(t, fmt.Sprintf(`{"model":"either","previous_response_id":%q,"input":"And?"}`, atB))
 	if r := find(t, b, "And?", func(upstream.Request) bool { return true }); !strings.Contains(r.Body, atB) || !strings.HasPrefix(next, "resp_1") {
 		t.Errorf("%s went on as %s", r.Body, next)
 	}
@@ -219,28 +219,28 @@ func TestStateUpstreamAffinity(t *testing.T) {
 	}
 
 	// What began at a goes on there behind a name whose first target keeps nothing.
-	atA := g.respond(t, `{"model":"either","input":"At a"}`)
+	atA := g.respondID(t, `{"model":"either","input":"At a"}`)
 	if find(t, a, "At a", func(upstream.Request) bool { return true }).ID == 0 {
 		t.Error("the first target was not asked")
 	}
-	onA := g.respond(t, fmt.Sprintf(`{"model":"mixed","previous_response_id":%q,"input":"Hi"}`, atA))
-	g.respond(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, onA))
+	onA := g.respondID(t, fmt.Sprintf(`{"model":"mixed","previous_response_id":%q,"input":"Hi"}`, atA))
+	g.respondID(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, onA))
 
 	// What began here goes on here, also over a provider that keeps.
-	here := g.respond(t, `{"model":"here/small","input":"Begun here"}`)
-	on := g.respond(t, fmt.Sprintf(`{"model":"b/small","previous_response_id":%q,"input":"Hi"}`, here))
+	here := g.respondID(t, `{"model":"here/small","input":"Begun here"}`)
+	on := g.respondID(t, fmt.Sprintf(`{"model":"b/small","previous_response_id":%q,"input":"Hi"}`, here))
 	if body := last(t, b).Body; !strings.Contains(body, "Begun here") || !strings.Contains(body, `"store":false`) {
 		t.Errorf("got upstream %s", body)
 	}
-	g.respond(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, on))
+	g.respondID(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, on))
 
 	// Conversations are kept here.
 	made := g.post(t, "/conversations", `{}`)
 	var conversation struct{ ID string }
 	json.Unmarshal([]byte(made.body), &conversation)
 	kept := a.Kept()
-	g.respond(t, fmt.Sprintf(`{"model":"a/small","conversation":%q,"input":"My name is Ada"}`, conversation.ID))
-	g.respond(t, fmt.Sprintf(`{"model":"a/small","conversation":%q,"input":"Hi"}`, conversation.ID))
+	g.respondID(t, fmt.Sprintf(`{"model":"a/small","conversation":%q,"input":"My name is Ada"}`, conversation.ID))
+	g.respondID(t, fmt.Sprintf(`{"model":"a/small","conversation":%q,"input":"Hi"}`, conversation.ID))
 	if body := last(t, a).Body; !strings.Contains(body, "Ada") || a.Kept() != kept {
 		t.Errorf("got upstream %s", body)
 	}
@@ -253,7 +253,7 @@ func TestStateUpstreamAffinity(t *testing.T) {
 func TestStateUpstreamExpired(t *testing.T) {
 	t.Parallel()
 	g, a, _ := keeping(t)
-	id := g.respond(t, `{"model":"a/small","input":"Hi"}`)
+	id := g.respondID(t, `{"model":"a/small","input":"Hi"}`)
 	body := fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":%%q}`, id)
 	g.post(t, "/responses", fmt.Sprintf(body, "[[fault:status-404]]")).want(t, 502, "upstream_error") // of the model
 	a.Forget(id)
@@ -285,7 +285,7 @@ func TestStateUpstreamExpired(t *testing.T) {
 	}))
 	defer vllm.Close()
 	g = start(t, fmt.Sprintf("providers:\n  v: {base_url: %q, models: [small], speaks: [openai-responses], state: upstream}\n", vllm.URL))
-	g.respond(t, `{"model":"v/small","input":"Hi"}`)
+	g.respondID(t, `{"model":"v/small","input":"Hi"}`)
 	g.post(t, "/responses", `{"model":"v/small","previous_response_id":"resp_v","input":"Hi"}`).want(t, 400, noPrevious, "Previous response with id 'resp_v' not found.")
 
 	// Tokens are counted with what came before.
@@ -321,7 +321,7 @@ func TestStateUpstreamBackground(t *testing.T) {
 	}
 
 	// A cancel reaches it.
-	held := g.respond(t, `{"model":"a/small","background":true,"input":"[[hold]]"}`)
+	held := g.respondID(t, `{"model":"a/small","background":true,"input":"[[hold]]"}`)
 	for range 2 {
 		g.post(t, "/responses/"+held+"/cancel", "").want(t, 200, `"id":"`+held+`"`, `"status":"cancelled"`)
 	}
@@ -365,8 +365,8 @@ func TestStateUpstreamSocket(t *testing.T) {
 	if body := last(t, a).Body; second.Response.Previous != first.Response.ID || !strings.Contains(body, `"previous_response_id":"`+first.Response.ID+`"`) {
 		t.Errorf("%+v, and upstream %s", second, body)
 	}
-	g.respond(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, second.Response.ID))
-	other := g.respond(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, first.Response.ID))
+	g.respondID(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, second.Response.ID))
+	other := g.respondID(t, fmt.Sprintf(`{"model":"a/small","previous_response_id":%q,"input":"Hi"}`, first.Response.ID))
 	if third := s.turn(fmt.Sprintf(`{"type":"response.create","model":"either","previous_response_id":%q,"input":"And?"}`, other)); third.Type != "response.completed" {
 		t.Errorf("%+v", third)
 	}
