@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"internal/dialect/openai"},
 	{"internal/dialect"},
 	{"internal/store", "internal/config"},
-	{"internal/seal"},
+	{"internal/seal", "internal/rule"},
 	{"internal/llm"},
 	{"internal/jsonedit", "internal/sse"},
 	{"internal/spelling", "internal/buffer", "internal/lru", "internal/limit", "internal/tokens"},
