@@ -67,7 +67,7 @@ func (c *Catalog) alias(m *config.Model) *route.Model {
 }
 
 func (s *source) target(model string, weight int, facts *provider.Model) route.Target {
-	t := route.Target{Upstream: s.upstream, Model: model, Weight: weight, Reasons: facts.Reasoning == provider.Yes, Caps: map[dialect.Name]*llm.Caps{}, KeepsState: s.provider.State == config.StateUpstream}
+	t := route.Target{Upstream: s.upstream, Model: model, Weight: float64(weight), Reasons: facts.Reasoning == provider.Yes, Caps: map[dialect.Name]*llm.Caps{}, KeepsState: s.provider.State == config.StateUpstream}
 	for _, d := range s.upstream.Speaks {
 		caps := provider.Caps(s.upstream.Vendor, model, *facts, d)
 		override(caps, s.provider.CapsOf(model))

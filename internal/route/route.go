@@ -7,20 +7,24 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/provider"
+	"github.com/limen-gateway/limen/internal/rule"
 	"github.com/limen-gateway/limen/internal/upstream"
 )
 
-// Target is a model of an upstream.
+// Target is a model of an upstream, as one account of it is asked.
 type Target struct {
 	Upstream *upstream.Upstream
-	Model    string // as the upstream calls it
-	Weight   int
-	Reasons  bool // the model is known to reason
+	Account  string  // for people: the provider, or "openai#2" for another of its credentials
+	Model    string  // as the upstream calls it
+	Weight   float64 // share of the calls
+	Tier     int     // where the model's strategy is Ordered: a lower one goes first
+	Reasons  bool    // the model is known to reason
 	// Caps is what the model can do and how the server wants it said, for each
 	// dialect that the upstream speaks.
 	Caps map[dialect.Name]*llm.Caps
@@ -28,6 +32,37 @@ type Target struct {
 	Strict bool
 	// KeepsState: the upstream is left to keep its responses.
 	KeepsState bool
+
+	Prices                provider.Prices
+	Context               int64 // tokens; 0 when not known
+	Vision, Tools, Schema provider.Ability
+	Region                string
+	ZeroRetention         bool
+	When                  *rule.Rule // the requests that it takes; nil is all
+
+	// Health is made by NewTable for a target that has none.
+	Health *Health
+
+	name    string   // "provider/model"
+	origins []string // of opaque state that it reads
+}
+
+// Strategy is how one of several targets is chosen.
+type Strategy uint8
+
+// The strategies.
+const (
+	Weighted Strategy = iota // at random, by weight
+	Ordered                  // the first that is well
+	Latency                  // the one whose answers begin soonest
+	Busy                     // the one with the fewest calls under way, by weight
+	Price                    // the cheapest
+)
+
+// Hedge has a second target asked when the first is slow to begin.
+type Hedge struct {
+	After    time.Duration // 0: the time within which 95 % of the target's answers began
+	MaxExtra int           // calls in a hundred that may be made twice
 }
 
 // Model is what clients can ask for.
@@ -36,6 +71,50 @@ type Model struct {
 	Targets   []Target // best first, at least one
 	VisibleTo []config.Pattern
 	Facts     provider.Model
+
+	Strategy Strategy
+	// Affinity keeps a conversation with the target that had it before, whose
+	// prompt cache knows it.
+	Affinity bool
+	// FirstToken is how long an answer may take to begin while another target
+	// is left; 0 is any time.
+	FirstToken time.Duration
+	Hedge      *Hedge // nil: never
+	// Continue has an answer that broke off go on at another target.
+	Continue bool
+
+	seed   uint64  // of its conversations' keys
+	hedges *budget // nil without Hedge
+}
+
+// prepare works out what does not change from call to call.
+func (m *Model) prepare() {
+	m.seed = hash(m.ID)
+	if m.Hedge != nil {
+		m.hedges = &budget{}
+	}
+	for i := range m.Targets {
+		t := &m.Targets[i]
+		t.name = t.Model
+		if t.Upstream != nil {
+			t.name = t.Upstream.Name + "/" + t.Model
+		}
+		if t.Account == "" && t.Upstream != nil {
+			t.Account = t.Upstream.Name
+		}
+		if t.Weight <= 0 {
+			t.Weight = 1
+		}
+		if t.Health == nil {
+			t.Health = NewHealth(t.Account + "/" + t.Model)
+		}
+		t.origins = nil
+		for _, caps := range t.Caps {
+			if caps.Origin != "" && !slices.Contains(t.origins, caps.Origin) {
+				t.origins = append(t.origins, caps.Origin)
+			}
+		}
+	}
 }
 
 // Viewer is whoever asks for models: a key.
@@ -64,6 +143,7 @@ func NewTable(models []*Model) *Table {
 	t := &Table{models: make(map[string]*Model, len(models)), upstreams: map[string]*upstream.Upstream{}}
 	for _, m := range models {
 		if t.models[m.ID] == nil {
+			m.prepare()
 			t.models[m.ID] = m
 		}
 		for i := range m.Targets {
