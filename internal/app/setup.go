@@ -85,7 +85,7 @@ func configured(p config.Provider) catalog.Provider {
 		p.BaseURL, _ = vendor.Address(os.LookupEnv)
 	}
 	vendor, p.BaseURL = vendor.At(p.BaseURL, os.LookupEnv), vendor.Root(p.BaseURL)
-	if p.APIKey == "" {
+	if p.APIKey == "" && len(p.APIKeys) == 0 {
 		p.APIKey = keyOf(vendor)
 	}
 	vendor.Quirks.Drop = append(slices.Clip(vendor.Quirks.Drop), p.Quirks.Drop...)

@@ -6,8 +6,11 @@ package catalog
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -20,6 +23,7 @@ import (
 	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
+	"github.com/limen-gateway/limen/internal/rule"
 	"github.com/limen-gateway/limen/internal/store"
 	"github.com/limen-gateway/limen/internal/upstream"
 )
@@ -63,6 +67,8 @@ type Catalog struct {
 	mu      sync.Mutex
 	setup   Setup
 	sources []*source
+	rules   map[string]*rule.Rule // of the setup's targets
+	health  *route.Registry
 	facts   *provider.Facts // nil until the first setup
 	kept    time.Time       // since when the store has the facts; zero for those of the release
 	renewed time.Time       // when the store was last asked for them
@@ -78,7 +84,7 @@ type settled struct {
 // source is a provider with its list.
 type source struct {
 	provider Provider
-	upstream *upstream.Upstream
+	accounts []account // at least one
 
 	list     []provider.Model
 	fetched  time.Time // of list
@@ -88,9 +94,17 @@ type source struct {
 	err      error // of the last try
 }
 
+// account is a provider with one of its credentials.
+type account struct {
+	name        string // for people
+	credential  string // tells it from others without showing the key
+	fingerprint string // of the key, where there are several
+	upstream    *upstream.Upstream
+}
+
 // New returns a catalog with an empty table.
 func New(st *store.Store, log *slog.Logger, userAgent string) *Catalog {
-	c := &Catalog{store: st, log: log, userAgent: userAgent, changed: make(chan struct{}, 1), came: make(chan struct{})}
+	c := &Catalog{store: st, log: log, userAgent: userAgent, health: route.NewRegistry(), changed: make(chan struct{}, 1), came: make(chan struct{})}
 	c.table.Store(route.NewTable(nil))
 	done := make(chan struct{})
 	close(done)
@@ -132,15 +146,20 @@ func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
 		}
 		sources = append(sources, s)
 	}
+	rules, err := compileRules(setup.Models)
+	if err != nil {
+		return err
+	}
 	for i, s := range sources {
-		s.upstream.Gate.SetCapacity(capacity(setup.Providers[i]))
+		s.upstream().Gate.SetCapacity(capacity(setup.Providers[i]))
 	}
 	for _, old := range c.sources {
 		if !contains(sources, old) {
-			old.upstream.Close()
+			old.close()
 		}
 	}
-	c.setup, c.sources = setup, sources
+	c.setup, c.sources, c.rules = setup, sources, rules
+	c.health.Forgive()
 	c.compile()
 	c.tell()
 	c.settled.Store(&settled{done: make(chan struct{}), by: time.Now().Add(firstLists)})
@@ -153,7 +172,7 @@ func (c *Catalog) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.sources {
-		s.upstream.Close()
+		s.close()
 	}
 }
 
@@ -195,21 +214,17 @@ func (c *Catalog) source(ctx context.Context, p Provider, setup *Setup) (*source
 		if reflect.DeepEqual(s.provider, p) && same {
 			return s, nil
 		}
-		gate = s.upstream.Gate
+		gate = s.upstream().Gate
 	}
-	headers := make(map[string]string, len(p.Headers))
-	for name, value := range p.Headers {
-		headers[name] = value.Reveal()
+	s := &source{provider: p}
+	for i, key := range keysOf(p) {
+		a, err := c.account(p, i, key, setup, gate)
+		if err != nil {
+			return nil, err
+		}
+		gate = a.upstream.Gate // of all accounts together
+		s.accounts = append(s.accounts, a)
 	}
-	up, err := upstream.New(upstream.Config{
-		Name: p.Name, BaseURL: p.BaseURL, Key: p.APIKey.Reveal(), Speaks: speaks(p), Headers: headers,
-		Vendor: p.Vendor, Connect: setup.Connect, UserAgent: c.userAgent, Transport: p.Transport, Gate: gate,
-		Sockets: p.Sockets, MaxEvent: setup.MaxEvent, Log: c.log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	s := &source{provider: p, upstream: up}
 	kept, err := c.store.ModelList(ctx, listName(p))
 	if err == nil {
 		err = json.Unmarshal(kept.Body, &s.list)
@@ -219,6 +234,63 @@ func (c *Catalog) source(ctx context.Context, p Provider, setup *Setup) (*source
 		c.log.Warn("the kept model list of a provider cannot be read", "provider", p.Name, "error", err)
 	}
 	return s, nil
+}
+
+// account is the provider with its key of that place.
+func (c *Catalog) account(p Provider, place int, key string, setup *Setup, gate *limit.Gate) (account, error) {
+	headers := make(map[string]string, len(p.Headers))
+	for name, value := range p.Headers {
+		headers[name] = value.Reveal()
+	}
+	up, err := upstream.New(upstream.Config{
+		Name: p.Name, BaseURL: p.BaseURL, Key: key, Speaks: speaks(p), Headers: headers,
+		Vendor: p.Vendor, Connect: setup.Connect, UserAgent: c.userAgent, Transport: p.Transport, Gate: gate,
+		Sockets: p.Sockets, MaxEvent: setup.MaxEvent, Log: c.log,
+	})
+	if err != nil {
+		return account{}, err
+	}
+	sum := sha256.Sum256([]byte(key))
+	a := account{name: p.Name, credential: p.Name + "\n" + p.BaseURL + "\n" + hex.EncodeToString(sum[:]), upstream: up}
+	if place > 0 {
+		a.name = fmt.Sprintf("%s#%d", p.Name, place+1)
+	}
+	if len(keysOf(p)) > 1 {
+		a.fingerprint = hex.EncodeToString(sum[:4])
+	}
+	return a, nil
+}
+
+// keysOf are the provider's credentials. One that has none sends none.
+func keysOf(p Provider) []string {
+	var keys []string
+	if p.APIKey != "" || len(p.APIKeys) == 0 {
+		keys = append(keys, p.APIKey.Reveal())
+	}
+	for _, key := range p.APIKeys {
+		keys = append(keys, key.Reveal())
+	}
+	return keys
+}
+
+func (s *source) close() {
+	for _, a := range s.accounts {
+		a.upstream.Close()
+	}
+}
+
+// upstream is any of the accounts, where it does not matter which.
+func (s *source) upstream() *upstream.Upstream { return s.accounts[0].upstream }
+
+// models asks for the list, with the first credential that is good for it.
+func (s *source) models(ctx context.Context, facts *provider.Facts) (list []provider.Model, err error) {
+	for _, a := range s.accounts {
+		if list, err = a.upstream.Models(ctx, facts); err == nil {
+			return list, nil
+		}
+		err = errors.New(a.upstream.Redact(err.Error()))
+	}
+	return nil, err
 }
 
 // listName is under which a list is kept: another address has another list.
@@ -310,7 +382,7 @@ func (s *source) due(refresh time.Duration) time.Time {
 func (c *Catalog) fetch(ctx context.Context, s *source, facts *provider.Facts) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	list, err := s.upstream.Models(ctx, facts)
+	list, err := s.models(ctx, facts)
 	if err == nil {
 		if body, err := json.Marshal(list); err == nil {
 			err = c.store.SetModelList(ctx, store.ModelList{Provider: listName(s.provider), Fetched: time.Now(), Body: body})
@@ -328,7 +400,7 @@ func (c *Catalog) fetch(ctx context.Context, s *source, facts *provider.Facts) {
 	c.wake()
 	if err != nil {
 		if was == nil && ctx.Err() != context.Canceled {
-			c.log.Warn("a provider's models cannot be listed; what was known is kept", "provider", s.provider.Name, "kept", len(s.list), "error", s.upstream.Redact(err.Error()))
+			c.log.Warn("a provider's models cannot be listed; what was known is kept", "provider", s.provider.Name, "kept", len(s.list), "error", err)
 		}
 		return
 	}
@@ -357,12 +429,12 @@ func (c *Catalog) States() []State {
 func (c *Catalog) states() []State {
 	states := make([]State, 0, len(c.sources))
 	for _, s := range c.sources {
-		st := State{Name: s.provider.Name, BaseURL: s.upstream.BaseURL(), Models: len(s.list), Fetched: s.fetched}
-		for _, d := range s.upstream.Speaks {
+		st := State{Name: s.provider.Name, BaseURL: s.upstream().BaseURL(), Models: len(s.list), Fetched: s.fetched}
+		for _, d := range s.upstream().Speaks {
 			st.Speaks = append(st.Speaks, string(d))
 		}
 		if s.err != nil {
-			st.Error = s.upstream.Redact(s.err.Error())
+			st.Error = s.err.Error()
 		}
 		states = append(states, st)
 	}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
+	"github.com/limen-gateway/limen/internal/rule"
 )
 
 // compile makes the table anew. It is called with mu held.
@@ -25,19 +27,30 @@ func (c *Catalog) compile() {
 		for _, m := range s.offered() {
 			facts := s.facts(m, c.facts)
 			models = append(models, &route.Model{
-				ID:      s.provider.Name + "/" + m.ID,
-				Targets: []route.Target{s.target(m.ID, 1, &facts)},
-				Facts:   facts,
+				ID:       s.provider.Name + "/" + m.ID,
+				Targets:  s.targets(m.ID, route.Target{Weight: 1}, &facts, c.health),
+				Facts:    facts,
+				Affinity: true,
 			})
 		}
 	}
+	c.health.Sweep()
 	c.table.Store(route.NewTable(models))
 }
 
 // alias is a configured model; nil when none of its providers is there.
 func (c *Catalog) alias(m *config.Model) *route.Model {
-	r := &route.Model{ID: m.ID, VisibleTo: m.VisibleTo}
-	for _, t := range m.Targets {
+	r := &route.Model{ID: m.ID, VisibleTo: m.VisibleTo, Strategy: strategyOf(m), Affinity: m.Affinity != "off", Continue: m.Continue}
+	if m.FirstToken != nil {
+		r.FirstToken = m.FirstToken.Std()
+	}
+	if h := m.Hedge; h != nil {
+		r.Hedge = &route.Hedge{MaxExtra: int(h.Max)}
+		if h.After != nil {
+			r.Hedge.After = h.After.Std()
+		}
+	}
+	for i, t := range m.Targets {
 		s := c.named(t.Provider)
 		if s == nil {
 			continue
@@ -46,9 +59,11 @@ func (c *Catalog) alias(m *config.Model) *route.Model {
 		if len(r.Targets) == 0 {
 			r.Facts = facts
 		}
-		target := s.target(t.Model, t.Weight, &facts)
-		target.Strict = m.Strict
-		r.Targets = append(r.Targets, target)
+		like := route.Target{Weight: float64(max(t.Weight, 1)), Strict: m.Strict, When: c.rules[t.When]}
+		if r.Strategy == route.Ordered {
+			like.Tier = i
+		}
+		r.Targets = append(r.Targets, s.targets(t.Model, like, &facts, c.health)...)
 	}
 	if len(r.Targets) == 0 {
 		return nil
@@ -66,15 +81,80 @@ func (c *Catalog) alias(m *config.Model) *route.Model {
 	return r
 }
 
-func (s *source) target(model string, weight int, facts *provider.Model) route.Target {
-	t := route.Target{Upstream: s.upstream, Model: model, Weight: float64(weight), Reasons: facts.Reasoning == provider.Yes, Caps: map[dialect.Name]*llm.Caps{}, KeepsState: s.provider.State == config.StateUpstream}
-	for _, d := range s.upstream.Speaks {
-		caps := provider.Caps(s.upstream.Vendor, model, *facts, d)
-		override(caps, s.provider.CapsOf(model))
-		caps.Origin = s.origin(caps)
-		t.Caps[d] = caps
+var strategies = map[string]route.Strategy{
+	"weighted": route.Weighted, "ordered": route.Ordered, "latency": route.Latency, "busy": route.Busy, "price": route.Price,
+}
+
+// strategyOf goes by weights where one is written, and by order where nothing
+// is said.
+func strategyOf(m *config.Model) route.Strategy {
+	if s, said := strategies[m.Strategy]; said {
+		return s
 	}
-	return t
+	if slices.ContainsFunc(m.Targets, func(t config.Target) bool { return t.Weight > 0 }) {
+		return route.Weighted
+	}
+	return route.Ordered
+}
+
+// compileRules compiles the conditions of targets, each once.
+func compileRules(models []config.Model) (map[string]*rule.Rule, error) {
+	rules := map[string]*rule.Rule{}
+	for _, m := range models {
+		for _, t := range m.Targets {
+			if t.When == "" || rules[t.When] != nil {
+				continue
+			}
+			r, err := rule.Compile(t.When)
+			if err != nil {
+				return nil, fmt.Errorf("model %s: when: %w", m.ID, err)
+			}
+			rules[t.When] = r
+		}
+	}
+	return rules, nil
+}
+
+// targets are a model at each account of the provider, like the one that is
+// given. They share its weight.
+func (s *source) targets(model string, like route.Target, facts *provider.Model, health *route.Registry) []route.Target {
+	t := like
+	t.Model = model
+	t.Weight /= float64(len(s.accounts))
+	t.Reasons = facts.Reasoning == provider.Yes
+	t.Prices, t.Context = facts.Prices, int64(facts.Context)
+	t.Vision, t.Tools, t.Schema = facts.Vision, facts.Tools, facts.Structured
+	t.Region, t.ZeroRetention = s.provider.Region, s.provider.ZeroRetention
+	t.KeepsState = s.provider.State == config.StateUpstream
+	say := s.provider.CapsOf(model)
+	if say != nil {
+		t.Vision, t.Tools, t.Schema = abilityOf(say.Vision, t.Vision), abilityOf(say.Tools, t.Tools), abilityOf(say.Structured, t.Schema)
+	}
+	list := make([]route.Target, 0, len(s.accounts))
+	for _, a := range s.accounts {
+		t := t
+		t.Upstream, t.Account, t.Health = a.upstream, a.name, health.Health(a.credential, model)
+		t.Caps = map[dialect.Name]*llm.Caps{}
+		for _, d := range a.upstream.Speaks {
+			caps := provider.Caps(a.upstream.Vendor, model, *facts, d)
+			override(caps, say)
+			caps.Origin = s.origin(caps, a.fingerprint)
+			t.Caps[d] = caps
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// abilityOf has what the configuration says go before what is known.
+func abilityOf(said *bool, known provider.Ability) provider.Ability {
+	switch {
+	case said == nil:
+		return known
+	case *said:
+		return provider.Yes
+	}
+	return provider.No
 }
 
 // override has what the configuration says of a model go before what is known.
@@ -120,10 +200,13 @@ func override(caps *llm.Caps, say *config.Caps) {
 }
 
 // origin is a hash of what opaque state is bound to, empty when any account can
-// read it. A provider of the configuration stands for an account: its key may
-// be rotated.
-func (s *source) origin(caps *llm.Caps) string {
+// read it. A provider of the configuration with one key stands for an account:
+// its key may be rotated. Of several, each is one.
+func (s *source) origin(caps *llm.Caps, fingerprint string) string {
 	parts := []string{s.provider.Name, s.provider.BaseURL}
+	if fingerprint != "" {
+		parts = append(parts, fingerprint)
+	}
 	switch {
 	case caps.Preserved:
 		parts = append(parts, caps.Model)

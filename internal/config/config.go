@@ -23,6 +23,7 @@ type Config struct {
 	Timeouts    Timeouts `yaml:"timeouts" doc:"How long each step may take."`
 	Keys        Keys     `yaml:"keys" doc:"Keys that Limen issues to clients."`
 	Refresh     Duration `yaml:"refresh" doc:"How often the providers' lists of models are read again."`
+	Retries     Retries  `yaml:"retries" doc:"Further attempts at a call that failed before its client had anything of the answer."`
 	State       State    `yaml:"state" doc:"Responses and conversations, which are kept so that clients can go on from them."`
 	Sockets     bool     `yaml:"sockets" doc:"Serve Responses over WebSockets too."`
 	// A word, because YAML's readers differ on whether off is false.
@@ -81,6 +82,12 @@ type Timeouts struct {
 	ShutdownDelay Duration `yaml:"shutdown_delay" min:"0" doc:"At shutdown, between unready and no longer accepting, for load balancers to notice."`
 }
 
+// Retries bound what a sick upstream costs.
+type Retries struct {
+	Attempts int     `yaml:"attempts" doc:"Attempts at one call, the first among them."`
+	Budget   Percent `yaml:"budget" min:"0" doc:"Further attempts for a hundred calls, over ten seconds. Where there are few calls, ten are allowed. 0: none ever."`
+}
+
 // State bounds what is kept of Responses. What is over its time goes; what is too much goes from the oldest on.
 type State struct {
 	Retention Duration `yaml:"retention" doc:"How long a response is kept, and a conversation after its last turn."`
@@ -121,18 +128,21 @@ type Keys struct {
 
 // Provider is one upstream. It has a base URL, or is of a vendor whose base URL is known, or both.
 type Provider struct {
-	Name        string            `yaml:",key" check:"provider"`
-	Vendor      string            `yaml:"vendor" doc:"Vendor whose defaults apply. Absent: the one of the provider's name, if there is one."`
-	BaseURL     string            `yaml:"base_url" check:"base url" doc:"Prefix of the upstream's operations, usually ending in /v1. Needed unless a vendor brings it."`
-	APIKey      Secret            `yaml:"api_key" check:"header value" doc:"The upstream's key, best written as a reference such as ${OPENAI_API_KEY} or ${file:/run/secrets/openai}."`
-	Speaks      []string          `yaml:"speaks" enum:"openai-chat openai-responses anthropic gemini bedrock" doc:"Dialects that the upstream understands, best first. Absent: the vendor's."`
-	Models      []Pattern         `yaml:"models" doc:"Models to offer: names, offered even when the upstream does not list them, and patterns with * over those it lists. Absent: all it lists."`
-	Headers     map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers added to every request."`
-	Concurrency int               `yaml:"concurrency" doc:"Calls at once. More are refused with 503. Absent: no limit but that of all calls."`
-	State       string            `yaml:"state" enum:"gateway upstream" doc:"Who keeps the responses that clients can go on from: Limen (gateway), or the upstream itself. Absent: gateway."`
-	Quirks      Quirks            `yaml:"quirks" doc:"Where the upstream departs from its dialect."`
-	Caps        []Caps            `yaml:"caps" doc:"What models can do, where Limen does not know it or knows it wrong: by the upstream's names, or patterns with *. The first that fits counts."`
-	Sockets     bool              `yaml:"sockets" doc:"Call Responses over WebSockets that are kept, where the upstream has them: a turn that goes on from another is sent as what is new in it."`
+	Name          string            `yaml:",key" check:"provider"`
+	Vendor        string            `yaml:"vendor" doc:"Vendor whose defaults apply. Absent: the one of the provider's name, if there is one."`
+	BaseURL       string            `yaml:"base_url" check:"base url" doc:"Prefix of the upstream's operations, usually ending in /v1. Needed unless a vendor brings it."`
+	APIKey        Secret            `yaml:"api_key" check:"header value" doc:"The upstream's key, best written as a reference such as ${OPENAI_API_KEY} or ${file:/run/secrets/openai}."`
+	Speaks        []string          `yaml:"speaks" enum:"openai-chat openai-responses anthropic gemini bedrock" doc:"Dialects that the upstream understands, best first. Absent: the vendor's."`
+	Models        []Pattern         `yaml:"models" doc:"Models to offer: names, offered even when the upstream does not list them, and patterns with * over those it lists. Absent: all it lists."`
+	Headers       map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers added to every request."`
+	Concurrency   int               `yaml:"concurrency" doc:"Calls at once. More are refused with 503. Absent: no limit but that of all calls."`
+	State         string            `yaml:"state" enum:"gateway upstream" doc:"Who keeps the responses that clients can go on from: Limen (gateway), or the upstream itself. Absent: gateway."`
+	Quirks        Quirks            `yaml:"quirks" doc:"Where the upstream departs from its dialect."`
+	Caps          []Caps            `yaml:"caps" doc:"What models can do, where Limen does not know it or knows it wrong: by the upstream's names, or patterns with *. The first that fits counts."`
+	Sockets       bool              `yaml:"sockets" doc:"Call Responses over WebSockets that are kept, where the upstream has them: a turn that goes on from another is sent as what is new in it."`
+	APIKeys       []Secret          `yaml:"api_keys" check:"header value" doc:"Further keys, or all of them: each is an account of its own. A conversation stays with one; what is refused with one is tried with another."`
+	Region        string            `yaml:"region" doc:"Where the upstream works, in a word of your own. Calls can ask for it."`
+	ZeroRetention bool              `yaml:"zero_retention" doc:"The upstream keeps nothing of a call, by contract. Calls can ask for it."`
 }
 
 // StateUpstream is the word for a provider that keeps responses itself.
@@ -147,6 +157,8 @@ type Caps struct {
 	Sampling   *bool    `yaml:"sampling" doc:"Whether temperature and its like are taken."`
 	ForcedTool *bool    `yaml:"forced_tool" doc:"Whether a call of a tool can be demanded."`
 	Structured *bool    `yaml:"structured" doc:"Whether answers can be held to a JSON schema."`
+	Vision     *bool    `yaml:"vision" doc:"Whether images are taken. A call with some goes to no target that takes none."`
+	Tools      *bool    `yaml:"tools" doc:"Whether tools are taken. A call with some goes to no target that takes none."`
 	MidSystem  *bool    `yaml:"mid_system" doc:"Whether instructions may stand within a conversation."`
 	PlaceCache *bool    `yaml:"place_cache" doc:"Whether long prompts are marked for the prompt cache when the client's dialect has no marks. Absent: on for Claude and Nova."`
 }
@@ -171,6 +183,11 @@ type Quirks struct {
 type Model struct {
 	ID          string    `yaml:",key" check:"model"`
 	Targets     []Target  `yaml:"targets" doc:"What serves the model, in order of preference: at least one provider/upstream-model."`
+	Strategy    string    `yaml:"strategy" enum:"ordered weighted latency busy price" doc:"Which target serves: the first that is well, each by its weight, the quickest to begin, the least busy, or the cheapest. Absent: weighted if a weight is written, else ordered."`
+	Affinity    string    `yaml:"affinity" enum:"on off" doc:"Keep a conversation with the account that served it before, whose prompt cache knows it, unless that is sick."`
+	FirstToken  *Duration `yaml:"first_token" doc:"How long an answer may take to begin while another target is left to try. Absent: any time."`
+	Hedge       *Hedge    `yaml:"hedge" doc:"Ask another target as well when the first is slow to begin. It costs the tokens of both. Absent: never."`
+	Continue    bool      `yaml:"continue" doc:"Have an answer that broke off go on at another target."`
 	VisibleTo   []Pattern `yaml:"visible_to" doc:"Names of the keys that see the model, or patterns with *. Absent: every key."`
 	Strict      bool      `yaml:"strict" doc:"Refuse a call that could not go to the upstream as it is written, in place of noting what was changed."`
 	Description string    `yaml:"description" doc:"Shown in the list of models."`
@@ -178,13 +195,22 @@ type Model struct {
 	MaxOutput   int       `yaml:"max_output" doc:"Longest answer, in tokens. Absent: what the catalogue says."`
 }
 
-// Target is written as "provider/upstream-model" or, to give a weight, as a mapping.
-type Target struct {
-	Upstream `yaml:"to,short" doc:"provider/upstream-model."`
-	Weight   int `yaml:"weight" doc:"Share of the calls among targets that have one."`
+func (m *Model) setDefaults() { m.Affinity = "on" }
+
+// Hedge is off unless it is configured.
+type Hedge struct {
+	After *Duration `yaml:"after" doc:"When the other is asked. Absent: when the first took longer than 95 % of its last answers did."`
+	Max   Percent   `yaml:"max" min:"0" doc:"Calls in a hundred that may be made twice."`
 }
 
-func (t *Target) setDefaults() { t.Weight = 1 }
+func (h *Hedge) setDefaults() { h.Max = 5 }
+
+// Target is written as "provider/upstream-model" or, to say more, as a mapping.
+type Target struct {
+	Upstream `yaml:"to,short" doc:"provider/upstream-model."`
+	Weight   int    `yaml:"weight" doc:"Share of the calls, where the strategy goes by weight. Absent: 1."`
+	When     string `yaml:"when" check:"condition" doc:"The calls that it serves: an expression of CEL over key, team, headers, metadata, model, operation, stream and tokens. Absent: all."`
+}
 
 // Default is what an empty document means.
 func Default() *Config {
@@ -202,6 +228,7 @@ func Default() *Config {
 		Keys:    Keys{Prefix: "limen_"},
 		Tools:   Tools{Timeout: 60 * second},
 		Refresh: 10 * minute,
+		Retries: Retries{Attempts: 3, Budget: 10},
 		State:   State{Retention: 30 * day, MaxSize: 2048 * mebibyte},
 
 		Sockets: true, ReasoningMemory: "on",

@@ -73,7 +73,7 @@ models:
 		{Name: "openai", APIKey: "sk-1"},
 		{Name: "lab", BaseURL: "http://127.0.0.1:9000/v1", APIKey: "secret", Speaks: []string{"openai-chat", "openai-responses"}},
 	}
-	want.Models = []Model{{ID: "fast", Targets: []Target{{Upstream{"lab", "small"}, 1}}}}
+	want.Models = []Model{{ID: "fast", Targets: []Target{{Upstream: Upstream{"lab", "small"}}}, Affinity: "on"}}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got %#v\nwant %#v", c, want)
 	}
@@ -218,7 +218,7 @@ func TestEmptyDocuments(t *testing.T) {
 
 // A document with every field, and what it says.
 func TestEveryField(t *testing.T) {
-	yes := true
+	yes, two, twenty := true, 2*second, 20*second
 	c := parse(t, `
 listen: "[::1]:0"
 data: /var/lib/limen
@@ -231,6 +231,7 @@ limits: { body: 1GiB, event: 10MB, answer: 1024, headers: 8 KiB, concurrency: 10
 timeouts: { connect: 1s, first_byte: 2m, idle: 1m30s, total: 2h, write: 1s, body: 1s, heartbeat: 0s, drain: 1s, shutdown_delay: 250ms }
 keys: { prefix: sk- }
 refresh: 1h
+retries: { attempts: 2, budget: 0 }
 reasoning_memory: off
 tools:
   timeout: 5s
@@ -246,6 +247,9 @@ providers:
     vendor: openai
     base_url: https://x.example.com/openai?api-version=2026-01-01
     api_key: 12345
+    api_keys: [second, "${file:/run/secrets/x}"]
+    region: eu
+    zero_retention: true
     speaks: [anthropic, gemini, bedrock]
     models: [a, "b-*"]
     headers: { X-Team: t, x-other: ${file:/run/secrets/x} }
@@ -253,11 +257,16 @@ providers:
     quirks: { drop: [logit_bias], rename: { max_completion_tokens: max_tokens }, stream_usage: true }
     caps:
       org/x: { thinking: [adaptive, between_tools], efforts: [none], max_output: 8192, sampling: true }
-      "*": { forced_tool: true, structured: true, mid_system: true, place_cache: true }
+      "*": { forced_tool: true, structured: true, mid_system: true, place_cache: true, vision: true, tools: true }
   anthropic:
 models:
   org/fast:8b:
-    targets: [lab/org/x, { to: ollama/y, weight: 3 }, { to: ollama/z }]
+    targets: [lab/org/x, { to: ollama/y, weight: 3 }, { to: ollama/z, when: 'team == "a"' }]
+    strategy: busy
+    affinity: off
+    first_token: 20s
+    hedge: { after: 2s, max: 7 }
+    continue: true
     visible_to: ["team-*", bob]
     strict: true
     description: |
@@ -275,7 +284,7 @@ models:
 		Timeouts: Timeouts{
 			second, 2 * minute, 90 * second, 120 * minute, second, second, 0, second, Duration(250 * time.Millisecond),
 		},
-		Keys: Keys{"sk-"}, Refresh: 60 * minute, State: State{Retention: 7 * day, MaxSize: 1024 * mebibyte}, ReasoningMemory: "off",
+		Keys: Keys{"sk-"}, Refresh: 60 * minute, Retries: Retries{Attempts: 2}, State: State{Retention: 7 * day, MaxSize: 1024 * mebibyte}, ReasoningMemory: "off",
 		Tools: Tools{
 			Timeout: 5 * second,
 			MCP: MCP{
@@ -286,17 +295,19 @@ models:
 		},
 		Providers: []Provider{{
 			Name: "lab", Vendor: "openai", BaseURL: "https://x.example.com/openai?api-version=2026-01-01", APIKey: "12345",
+			APIKeys: []Secret{"second", "from-file"}, Region: "eu", ZeroRetention: true,
 			Speaks: []string{"anthropic", "gemini", "bedrock"}, Models: []Pattern{"a", "b-*"},
 			Headers: map[string]Secret{"X-Team": "t", "x-other": "from-file"}, Concurrency: 7,
 			Quirks: Quirks{[]string{"logit_bias"}, map[string]string{"max_completion_tokens": "max_tokens"}, &yes},
 			Caps: []Caps{
 				{Models: "org/x", Thinking: []string{"adaptive", "between_tools"}, Efforts: []string{"none"}, MaxOutput: 8192, Sampling: &yes},
-				{Models: "*", ForcedTool: &yes, Structured: &yes, MidSystem: &yes, PlaceCache: &yes},
+				{Models: "*", ForcedTool: &yes, Structured: &yes, MidSystem: &yes, PlaceCache: &yes, Vision: &yes, Tools: &yes},
 			},
 		}, {Name: "anthropic"}},
 		Models: []Model{{
-			ID:        "org/fast:8b",
-			Targets:   []Target{{Upstream{"lab", "org/x"}, 1}, {Upstream{"ollama", "y"}, 3}, {Upstream{"ollama", "z"}, 1}},
+			ID:       "org/fast:8b",
+			Targets:  []Target{{Upstream: Upstream{"lab", "org/x"}}, {Upstream: Upstream{"ollama", "y"}, Weight: 3}, {Upstream: Upstream{"ollama", "z"}, When: `team == "a"`}},
+			Strategy: "busy", Affinity: "off", FirstToken: &twenty, Hedge: &Hedge{&two, 7}, Continue: true,
 			VisibleTo: []Pattern{"team-*", "bob"}, Strict: true, Description: "Two\nlines\n", Context: 128000, MaxOutput: 8192,
 		}},
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	cel "github.com/limen-gateway/limen/internal/rule"
 )
 
 // rule is what a leaf accepts.
@@ -57,6 +59,8 @@ func ruleNamed(name string) rule {
 		return matching("a domain such as llm.example.com", domainName)
 	case "pattern":
 		return matching("a name, or a pattern with *", patternText)
+	case "condition":
+		return rule{want: "an expression of CEL such as team == \"research\"", test: testCondition}
 	case "member":
 		return matching("the name of a member", memberName)
 	default:
@@ -80,6 +84,8 @@ func ruleOf(t reflect.Type, f field) rule {
 		return rule{want: "a duration such as 30s, 12h or 30d", pattern: `^(([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+|[0-9]+d)$`}
 	case reflect.TypeFor[ByteSize]():
 		return rule{want: "a size such as 64MiB", pattern: `^[0-9]+ ?([KMG]i?B|B)?$`}
+	case reflect.TypeFor[Percent]():
+		return rule{want: "a share such as 10%", pattern: `^([0-9]|[1-9][0-9]|100)%?$`}
 	case reflect.TypeFor[Upstream]():
 		return rule{want: "provider/upstream-model", pattern: `^[^/\s]+/\S+$`}
 	case reflect.TypeFor[Pattern]():
@@ -209,6 +215,11 @@ func testOrigin(text string) error {
 		return errors.New("expected * or an origin such as https://host, without a path")
 	}
 	return nil
+}
+
+func testCondition(text string) error {
+	_, err := cel.Compile(text)
+	return err
 }
 
 func testHeaderValue(text string) error {

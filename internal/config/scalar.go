@@ -21,6 +21,7 @@ type scalar interface {
 var (
 	_ scalar = (*Duration)(nil)
 	_ scalar = (*ByteSize)(nil)
+	_ scalar = (*Percent)(nil)
 	_ scalar = (*Upstream)(nil)
 )
 
@@ -147,6 +148,22 @@ func (b *ByteSize) parse(text string) error {
 		return errors.New("expected a size such as 64MiB")
 	}
 	*b = ByteSize(n * size)
+	return nil
+}
+
+// Percent is a share, written as 10% or 10.
+type Percent int64
+
+func (p Percent) String() string { return strconv.FormatInt(int64(p), 10) + "%" }
+
+func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+func (p *Percent) parse(text string) error {
+	n, err := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 64)
+	if err != nil || n > 100 {
+		return errors.New("expected a share such as 10%")
+	}
+	*p = Percent(n)
 	return nil
 }
 

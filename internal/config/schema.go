@@ -144,7 +144,7 @@ func leafSchema(v reflect.Value, f field) *schema {
 		s.Type = types{"boolean"}
 	case t.Kind() == reflect.Int:
 		s.Type, s.Minimum = types{"integer"}, &f.min
-	case t == reflect.TypeFor[ByteSize]():
+	case t == reflect.TypeFor[ByteSize](), t == reflect.TypeFor[Percent]():
 		s.Type, s.Minimum = types{"string", "integer"}, &f.min
 	}
 	if t.Kind() != reflect.String || s.Pattern != "" || len(s.Enum) > 0 {

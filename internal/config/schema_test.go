@@ -112,6 +112,7 @@ func TestSchemaPatterns(t *testing.T) {
 	}{
 		{Duration(0), []string{"30s", "1h30m", "1.5h", "0s"}, []string{"30", "s", "1 s"}},
 		{ByteSize(0), []string{"64MiB", "10MB", "1", "8 KiB", "1B"}, []string{"MiB", "1.5MiB", "1mb"}},
+		{Percent(0), []string{"0", "10", "10%", "100%"}, []string{"%", "101%", "-1", "1.5%"}},
 		{Upstream{}, []string{"a/b", "a/b/c"}, []string{"a", "/b", "a/", "a/b c"}},
 	}
 	for _, tt := range tests {
@@ -144,7 +145,7 @@ func TestSampleUncommented(t *testing.T) {
 	text := regexp.MustCompile(`(?m)^#([^ \n]|  )`).ReplaceAllString(string(Sample()), "$1")
 	c := parse(t, text, "OPENAI_API_KEY", "x")
 	want := Default()
-	if c.Limits != want.Limits || c.Timeouts != want.Timeouts || c.Log != want.Log || c.Keys != want.Keys || c.Refresh != want.Refresh {
+	if c.Limits != want.Limits || c.Timeouts != want.Timeouts || c.Log != want.Log || c.Keys != want.Keys || c.Refresh != want.Refresh || c.Retries != want.Retries {
 		t.Errorf("got %+v, want the defaults %+v", c, want)
 	}
 	for _, f := range fieldsOf(reflect.TypeFor[Config]()) {
@@ -160,6 +161,7 @@ func TestSampleUncommented(t *testing.T) {
 // What config show prints is a document that says the same, apart from the secrets.
 func TestRedactedReadsBack(t *testing.T) {
 	c := parse(t, `
+retries: { budget: 0 }
 data: "a $${b} $${ \"c\" # d"
 tls: { acme: { domains: [a.example.com] } }
 cors: { origins: ["*"] }
@@ -168,7 +170,7 @@ providers:
   a: { base_url: http://a, models: ["*", "true", "1"] }
   openai:
 models:
-  "1": { targets: [z/x, { to: z/y, weight: 2 }], description: "two\nlines: é 😀", context: 5 }
+  "1": { targets: [z/x, { to: z/y, weight: 2, when: "team in ['a', \"b\"]" }], hedge: { max: 0% }, first_token: 1s, description: "two\nlines: é 😀", context: 5 }
 `)
 	for name, show := range map[string]func() ([]byte, error){"YAML": c.RedactedYAML, "JSON": c.RedactedJSON} {
 		data, err := show()

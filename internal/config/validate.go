@@ -77,6 +77,14 @@ func (d *decoder) validateProvider(p *Provider, opt Options) {
 	if p.Sockets && !d.flawed[p] && !p.serves("openai-responses", opt.Responses) {
 		d.complain(d.at[&p.Sockets], fmt.Sprintf("sockets need Responses: provider %q does not speak openai-responses", p.Name))
 	}
+	keys := map[Secret]bool{p.APIKey: p.APIKey != ""}
+	for i := range p.APIKeys {
+		if key := p.APIKeys[i]; keys[key] {
+			d.complain(d.at[&p.APIKeys[i]], "the provider has this key already")
+		} else {
+			keys[key] = true
+		}
+	}
 	seen := map[string]bool{}
 	for name := range p.Headers {
 		if lower := strings.ToLower(name); seen[lower] {

@@ -186,9 +186,9 @@ func NewRegistry() *Registry {
 }
 
 // Health returns the health of a model at an account, the one that it had
-// before if there was one. The account's name tells credentials apart; that of
-// the target is the same on every replica.
-func (r *Registry) Health(credential, model, name string) *Health {
+// before if there was one. credential tells accounts apart, and is the same on
+// every replica.
+func (r *Registry) Health(credential, model string) *Health {
 	key := [2]string{credential, model}
 	h := r.targets[key]
 	if h == nil {
@@ -197,7 +197,7 @@ func (r *Registry) Health(credential, model, name string) *Health {
 			a = &account{}
 			r.accounts[credential] = a
 		}
-		h = &Health{account: a, id: hash(name)}
+		h = &Health{account: a, id: hash(credential + "\n" + model)}
 		r.targets[key] = h
 	}
 	r.used[h] = true

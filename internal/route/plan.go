@@ -1,6 +1,7 @@
 package route
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -87,8 +88,6 @@ func (p *Plan) leaveOut() {
 		p.more = make([]reason, len(p.model.Targets))
 	}
 	aside := p.reasons()
-	var widest int64
-	fits, left := false, false
 	var asked *rule.Rule
 	holds := notAside
 	for i := range p.model.Targets {
@@ -100,25 +99,44 @@ func (p *Plan) leaveOut() {
 			}
 			aside[i].why = holds
 		}
-		if aside[i].why != notAside {
-			continue
-		}
-		left = true
-		widest = max(widest, t.Context)
-		fits = fits || t.Context == 0 || t.Context >= p.query.Tokens
 	}
-	if !left || p.query.Tokens == 0 {
+	if len(aside) == 1 {
 		return
 	}
-	// What does not fit by our count is tried where it comes nearest: the
-	// upstream counts exactly, and says so.
-	least := p.query.Tokens
-	if !fits {
-		least = widest
+	// Where none is better, what was asked for is said in a weaker way, and a
+	// prompt that is too long by our count goes to whoever counts exactly.
+	if p.query.Needs&NeedsSchema != 0 {
+		p.favour(noSchema, func(t *Target) bool { return t.Schema != provider.No })
 	}
-	for i := range p.model.Targets {
-		if c := p.model.Targets[i].Context; aside[i].why == notAside && c != 0 && c < least {
-			aside[i].why = small
+	if tokens := p.query.Tokens; tokens != 0 {
+		var widest int64
+		for i := range p.model.Targets {
+			if aside[i].why == notAside {
+				widest = max(widest, p.model.Targets[i].window())
+			}
+		}
+		p.favour(small, func(t *Target) bool { return t.window() >= min(tokens, widest) })
+	}
+}
+
+// window is how many tokens fit.
+func (t *Target) window() int64 {
+	if t.Context == 0 {
+		return math.MaxInt64
+	}
+	return t.Context
+}
+
+// favour leaves out those that do not fit, if any does.
+func (p *Plan) favour(w why, fits func(*Target) bool) {
+	aside := p.reasons()
+	some := false
+	for i := range aside {
+		some = some || aside[i].why == notAside && fits(&p.model.Targets[i])
+	}
+	for i := range aside {
+		if some && aside[i].why == notAside && !fits(&p.model.Targets[i]) {
+			aside[i].why = w
 		}
 	}
 }
@@ -132,8 +150,6 @@ func (p *Plan) lacks(t *Target) why {
 		return noVision
 	case q.Needs&NeedsTools != 0 && t.Tools == provider.No:
 		return noTools
-	case q.Needs&NeedsSchema != 0 && t.Schema == provider.No:
-		return noSchema
 	case q.Needs&NeedsZeroRetention != 0 && !t.ZeroRetention:
 		return keeps
 	case q.Region != "" && q.Region != t.Region:

@@ -364,9 +364,9 @@ func TestAllSick(t *testing.T) {
 func TestAccounts(t *testing.T) {
 	reg := NewRegistry()
 	m := &Model{Strategy: Weighted, Affinity: true, Targets: []Target{
-		{Model: "m1", Account: "p", Health: reg.Health("p", "m", "p/m")}, {Model: "m2", Account: "p#2", Health: reg.Health("p#2", "m", "p#2/m")},
+		{Model: "m1", Account: "p", Health: reg.Health("p", "m")}, {Model: "m2", Account: "p#2", Health: reg.Health("p#2", "m")},
 	}}
-	other := reg.Health("p", "other", "p/other")
+	other := reg.Health("p", "other")
 	for name, o := range map[string]Outcome{"401": status401, "402": status402} {
 		b := newBench(t, m)
 		for b.m.Targets[0].Health.well() {
@@ -400,13 +400,13 @@ func TestAccounts(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	reg := NewRegistry()
-	a, b := reg.Health("k1", "m", "p/m"), reg.Health("k2", "m", "p#2/m")
+	a, b := reg.Health("k1", "m"), reg.Health("k2", "m")
 	reg.Sweep()
-	if reg.Health("k1", "m", "p/m") != a || a.account == b.account {
+	if reg.Health("k1", "m") != a || a.account == b.account {
 		t.Error("a target that stays has another health")
 	}
 	reg.Sweep()
-	if reg.Health("k2", "m", "p#2/m") == b {
+	if reg.Health("k2", "m") == b {
 		t.Error("a target that went has its health still")
 	}
 }
@@ -425,6 +425,7 @@ func TestNeeds(t *testing.T) {
 		"vision":          {Query{Needs: NeedsVision}, "mute", "blind:no vision *mute:"},
 		"vision, tools":   {Query{Needs: NeedsVision | NeedsTools}, "loose", "blind:no vision mute:no tools *loose:"},
 		"all three":       {Query{Needs: NeedsVision | NeedsTools | NeedsSchema}, "eu", "blind:no vision mute:no tools loose:no schema *eu:"},
+		"no schema there": {Query{Needs: NeedsSchema | NeedsZeroRetention}, "loose", "blind:retention mute:retention eu:retention *loose:"},
 		"zero retention":  {Query{Needs: NeedsZeroRetention}, "loose", "blind:retention mute:retention eu:retention *loose:"},
 		"region":          {Query{Region: "eu"}, "eu", "blind:region mute:region loose:region *eu:"},
 		"long":            {Query{Tokens: 9000}, "mute", "blind:context eu:context *mute:"},
@@ -562,7 +563,7 @@ func TestLatency(t *testing.T) {
 
 // Eight accounts, 200 conversations, 20 turns each.
 func TestAffinity(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(100) {
 		m := accounts(8)
 		b := newBench(t, m)
 		at := map[uint64]string{}

@@ -68,7 +68,7 @@ func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / 
 
 // lacking are the words for clients.
 var lacking = [...]string{
-	mute: "the words of this operation", noVision: "vision", noTools: "tools", noSchema: "JSON schemas for answers",
+	mute: "the words of this operation", noVision: "vision", noTools: "tools",
 	keeps: "zero retention", elsewhere: "the region that is asked for", ruled: "a rule that lets this request through", failedRule: "a rule that lets this request through",
 }
 
