@@ -12,7 +12,7 @@ import (
 // five seconds: a cooldown, a second at most until a call is spared for the
 // probe, and the probe.
 const (
-	maxFailures  = 5                // in a row
+	maxFailures  = 3                // in a row
 	minSample    = 10               // calls in the window before their share of failures counts
 	window       = 10 * time.Second // of error rates and of the retry budget
 	firstCooling = time.Second

@@ -169,6 +169,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 		t.Errorf("no budget: tried %q", tried)
 	}
 	// What was never sent is no attempt.
+	b = newBench(t, chain("a", "b", "c"))
 	b.r.Apply(Retries{Attempts: 1, Budget: 0})
 	if tried, _, err := b.call(Query{}, map[string]Outcome{"a": cannot, "b": cannot}); len(tried) != 3 || err != nil {
 		t.Errorf("two that cannot say it: tried %q, %v", tried, err)

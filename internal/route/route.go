@@ -47,6 +47,9 @@ type Target struct {
 	origins []string // of opaque state that it reads
 }
 
+// String is the target's name: "provider/model".
+func (t *Target) String() string { return t.name }
+
 // Strategy is how one of several targets is chosen.
 type Strategy uint8
 
