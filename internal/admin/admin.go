@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/provider"
+	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -183,6 +185,31 @@ type Model struct {
 	// Prices are those of the first target, in dollars per million tokens.
 	// What is not known is not there.
 	Prices provider.Prices `json:"usd_per_million_tokens,omitzero"`
+	Health []Health        `json:"health"` // of the targets at each account
+}
+
+// Health is how it stands with a target.
+type Health struct {
+	Target        string    `json:"target"`
+	Account       string    `json:"account"`
+	State         string    `json:"state"`
+	Until         time.Time `json:"until,omitzero"` // while it is cooling
+	LastError     string    `json:"last_error,omitempty"`
+	Failed        time.Time `json:"failed,omitzero"`
+	InFlight      int64     `json:"in_flight"`
+	Conversations int64     `json:"conversations"`
+	FirstTokenMs  float64   `json:"first_token_ms,omitempty"`
+	Calls         int64     `json:"calls"`      // in the last ten seconds
+	ErrorRate     float64   `json:"error_rate"` // of those
+}
+
+func newHealth(t *route.Target, now time.Time) Health {
+	s := t.Health.Snapshot(now)
+	return Health{
+		Target: t.String(), Account: t.Account, State: s.State, Until: s.Until.UTC(), LastError: s.LastError, Failed: s.Failed.UTC(),
+		InFlight: s.InFlight, Conversations: s.Conversations, FirstTokenMs: float64(s.FirstToken.Microseconds()) / 1000,
+		Calls: s.Calls, ErrorRate: s.ErrorRate,
+	}
 }
 
 func (a *API) listModels(*http.Request) (any, error) {
@@ -190,11 +217,15 @@ func (a *API) listModels(*http.Request) (any, error) {
 		return nil, errNotRunning
 	}
 	a.Catalog.Await()
-	models := []Model{}
+	models, now := []Model{}, time.Now()
 	for _, m := range a.Catalog.Table().All() {
 		out := Model{ID: m.ID, Context: m.Facts.Context, MaxOutput: m.Facts.MaxOutput, Prices: m.Facts.Prices}
-		for _, t := range m.Targets {
-			out.Targets = append(out.Targets, t.Upstream.Name+"/"+t.Model)
+		for i := range m.Targets {
+			t := &m.Targets[i]
+			if name := t.String(); !slices.Contains(out.Targets, name) {
+				out.Targets = append(out.Targets, name)
+			}
+			out.Health = append(out.Health, newHealth(t, now))
 		}
 		for _, d := range m.Targets[0].Upstream.Speaks {
 			out.Speaks = append(out.Speaks, string(d))

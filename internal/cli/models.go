@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 )
 
 func (e *env) modelsCommand() *cobra.Command {
+	var health bool
 	c := &cobra.Command{
 		Use:   "models",
 		Short: "List the models that are offered, and by whom",
@@ -20,8 +22,11 @@ func (e *env) modelsCommand() *cobra.Command {
 with them. What one key sees of it, GET /v1/models shows to that key.
 
 Prices are dollars per million tokens at the first provider of a model. "-" says that none
-is known, "+" that longer prompts cost more; --json has all of them.`,
-		Example: "  limen models\n  limen models --json | jq -r '.models[].id'",
+is known, "+" that longer prompts cost more; --json has all of them.
+
+--health shows how it stands with each target at each account, from the calls that it had:
+"cooling" ones are spared, a "half-open" one is being tried again.`,
+		Example: "  limen models\n  limen models --health\n  limen models --json | jq -r '.models[].id'",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return e.with(c.Context(), func(api *client) error {
@@ -37,6 +42,10 @@ is known, "+" that longer prompts cost more; --json has all of them.`,
 					return err
 				}
 				return e.print(out, func(w io.Writer) {
+					if health {
+						printHealth(w, out.Models)
+						return
+					}
 					fmt.Fprintln(w, "MODEL\tSERVED BY\tDIALECTS\tCONTEXT\tOUTPUT\t$ IN\t$ OUT")
 					for _, m := range out.Models {
 						fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, strings.Join(m.Targets, ","), strings.Join(m.Speaks, ","),
@@ -49,8 +58,30 @@ is known, "+" that longer prompts cost more; --json has all of them.`,
 			})
 		},
 	}
+	c.Flags().BoolVar(&health, "health", false, "show how it stands with the targets")
 	c.AddCommand(e.modelsRefresh())
 	return c
+}
+
+func printHealth(w io.Writer, models []admin.Model) {
+	fmt.Fprintln(w, "MODEL\tTARGET\tACCOUNT\tSTATE\tCALLS\tERRORS\tIN FLIGHT\tFIRST TOKEN\tCONVERSATIONS\tLAST ERROR")
+	for _, m := range models {
+		for _, h := range m.Health {
+			state := h.State
+			if !h.Until.IsZero() {
+				state += " until " + h.Until.Local().Format(time.TimeOnly)
+			}
+			first, last := "-", "-"
+			if h.FirstTokenMs > 0 {
+				first = fmt.Sprintf("%.0fms", h.FirstTokenMs)
+			}
+			if h.LastError != "" {
+				last = h.LastError + " at " + h.Failed.Local().Format(time.DateTime)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.0f%%\t%d\t%s\t%d\t%s\n", m.ID, h.Target, h.Account, state,
+				h.Calls, 100*h.ErrorRate, h.InFlight, first, h.Conversations, last)
+		}
+	}
 }
 
 func printStates(w io.Writer, providers []catalog.State) {
