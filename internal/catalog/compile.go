@@ -204,7 +204,7 @@ func override(caps *llm.Caps, say *config.Caps) {
 // its key may be rotated. Of several, each is one.
 func (s *source) origin(caps *llm.Caps, fingerprint string) string {
 	parts := []string{s.provider.Name, s.provider.BaseURL}
-	if fingerprint != "" {
+	if caps.Bound && fingerprint != "" {
 		parts = append(parts, fingerprint)
 	}
 	switch {
