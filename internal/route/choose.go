@@ -94,8 +94,12 @@ func (p *Plan) probe(half []int, home int, settled bool, at int64) (int, claimed
 	if slices.Contains(half, home) {
 		half = []int{home}
 	}
+	var start uint64
+	if len(half) > 1 {
+		start = p.router.dice() % uint64(len(half))
+	}
 	for n := range half {
-		i := half[(n+int(at>>10&0xff))%len(half)]
+		i := half[(n+int(start))%len(half)]
 		h := p.model.Targets[i].Health
 		if _, since, _ := h.state(at); settled && since < overdue {
 			continue

@@ -256,15 +256,12 @@ func (p *Plan) Hedge(now time.Time) (*Target, bool) {
 	if hedge == nil || p.count != 1 || !p.model.hedges.room(at, limit{percent: hedge.MaxExtra}) {
 		return nil, false
 	}
-	i := p.pick(p.wellOnes(make([]int, 0, inPlace)), at, p.router.dice(), false)
-	if i < 0 || !p.model.hedges.take(at, limit{percent: hedge.MaxExtra}) {
+	others := p.wellOnes(make([]int, 0, inPlace))
+	if len(others) == 0 || !p.model.hedges.take(at, limit{percent: hedge.MaxExtra}) {
 		return nil, false
 	}
-	probe, ok := p.model.Targets[i].Health.claim(at)
-	if !ok {
-		return nil, false
-	}
-	return p.begin(i, probe, now), true
+	i := p.pick(others, at, p.router.dice(), false)
+	return p.begin(i, p.claim(i, at), now), true
 }
 
 // open reports whether a target is neither left out nor tried.

@@ -3,8 +3,10 @@ package route
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -752,6 +754,16 @@ func TestHedge(t *testing.T) {
 		}
 		p.Done(one, fine, b.now)
 	}
+	m.Targets[1].Health.until.Store(b.now.Add(time.Minute).UnixNano())
+	b.pass(window)
+	for range 100 {
+		p := b.r.Plan(m, &Query{}, b.now)
+		one, _ := p.Next(b.now)
+		if _, ok := p.Hedge(b.now); ok || p.Left(b.now) {
+			t.Fatal("a sick target is left")
+		}
+		p.Done(one, fine, b.now)
+	}
 	if hedged < 8 || hedged > 10 {
 		t.Errorf("%d of 200 calls were made twice", hedged)
 	}
@@ -775,5 +787,65 @@ func TestNoAllocation(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// More targets and attempts than have a place in a plan.
+func TestManyTargets(t *testing.T) {
+	b := newBench(t, accounts(40))
+	b.r.Apply(Retries{Attempts: 6, Budget: 100})
+	all := map[string]Outcome{}
+	for i := range b.m.Targets {
+		all[b.m.Targets[i].Model] = status404
+		b.m.Targets[i].Region = []string{"eu", "us"}[i%2]
+	}
+	tried, steps, err := b.call(Query{Region: "us", Sticky: 9}, all)
+	slices.Sort(tried)
+	if err == nil || len(slices.Compact(tried)) != 6 || strings.Count(steps, ":region") != 20 || strings.Count(steps, "*") != 6 {
+		t.Errorf("tried %q, %v: %s", tried, err, steps)
+	}
+}
+
+// Calls of many goroutines leave nothing behind.
+func TestConcurrentCalls(t *testing.T) {
+	m := accounts(3)
+	m.Hedge = &Hedge{MaxExtra: 50}
+	NewTable([]*Model{m})
+	r := NewRouter()
+	var running sync.WaitGroup
+	for g := range 8 {
+		running.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(g), 1))
+			outcomes := []Outcome{fine, fine, fine, status500, status429, status401, left, connect}
+			for range 2000 {
+				p := r.Plan(m, &Query{Sticky: rnd.Uint64N(100), Tokens: 10}, time.Now())
+				for {
+					target, err := p.Next(time.Now())
+					if err != nil {
+						break
+					}
+					if other, ok := p.Hedge(time.Now()); ok {
+						p.Done(other, left, time.Now())
+					}
+					p.Begun(target, time.Millisecond, time.Now())
+					p.Done(target, outcomes[rnd.IntN(len(outcomes))], time.Now())
+					if !p.Retryable() {
+						break
+					}
+				}
+				p.Steps()
+				target := &m.Targets[rnd.IntN(3)]
+				target.Health.Snapshot(time.Now())
+				if rnd.IntN(50) == 0 {
+					target.Health.account.forgive()
+				}
+			}
+		})
+	}
+	running.Wait()
+	for i := range m.Targets {
+		if n := m.Targets[i].Health.inFlight.Load(); n != 0 {
+			t.Errorf("target %d has %d calls under way", i, n)
+		}
 	}
 }

@@ -14,9 +14,6 @@ type Retries struct {
 	Budget   int // of all calls: extra attempts in a hundred calls
 }
 
-// DefaultRetries is what holds unless the configuration says otherwise.
-var DefaultRetries = Retries{Attempts: 3, Budget: 10}
-
 // Router plans calls. There is one; it is safe for concurrent use.
 type Router struct {
 	retries atomic.Pointer[Retries]
@@ -25,10 +22,11 @@ type Router struct {
 	dice    func() uint64
 }
 
-// NewRouter returns a router with the default retries.
+// NewRouter returns a router that allows three attempts, and ten extra ones in
+// a hundred calls.
 func NewRouter() *Router {
 	r := &Router{dice: rand.Uint64}
-	r.Apply(DefaultRetries)
+	r.Apply(Retries{Attempts: 3, Budget: 10})
 	return r
 }
 
@@ -76,16 +74,4 @@ func (r *Router) Plan(m *Model, q *Query, now time.Time) Plan {
 	}
 	p.leaveOut()
 	return p
-}
-
-// Conversations is how many conversations are remembered, for people.
-func (r *Router) Conversations() int {
-	n := 0
-	for i := range r.sticky {
-		p := &r.sticky[i]
-		p.mu.Lock()
-		n += len(p.at)
-		p.mu.Unlock()
-	}
-	return n
 }
