@@ -32,6 +32,7 @@ var (
 	slow      = Outcome{Err: &llm.Error{Kind: llm.UpstreamTimeout}, Dialed: true}
 	garbage   = Outcome{Err: &llm.Error{Kind: llm.UpstreamInvalid}, Dialed: true}
 	cannot    = Outcome{Err: &llm.Error{Kind: llm.Unsupported}}
+	full      = Outcome{Err: &llm.Error{Kind: llm.Overloaded, RetryAfter: time.Second}}
 	left      = Outcome{Canceled: true, Dialed: true}
 	fine      = Outcome{FirstToken: 100 * time.Millisecond, Dialed: true}
 )
@@ -123,6 +124,8 @@ func TestFailuresAndWhoIsTriedNext(t *testing.T) {
 		"timeout":                 {slow, fine, "a b", false, "*a:timeout *b:"},
 		"no answer":               {garbage, fine, "a b", false, "*a:invalid *b:"},
 		"cannot say it":           {cannot, fine, "a b", false, "*a:cannot *b:"},
+		"no room with it":         {full, fine, "a b", false, "*a:full *b:"},
+		"no room with either":     {full, full, "a b", true, "*a:full *b:full"},
 		"the client's fault":      {status400, fine, "a", true, "*a:400"},
 		"the client left":         {left, fine, "a", false, "*a:canceled"},
 		"both, and a once more":   {status500, connect, "a b b", true, "*a:500 *b:connect *b:connect"},

@@ -35,8 +35,6 @@ type place struct {
 	errors  float64
 	down    [][2]time.Time // outages
 	fault   Outcome
-	sick    time.Time // the end of the outage that has to be recovered from
-	probed  time.Time
 }
 
 func (p *place) isDown(now time.Time) bool {

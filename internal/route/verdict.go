@@ -77,8 +77,8 @@ func (o *Outcome) judge() verdict {
 func (o *Outcome) broken(v *verdict) {
 	e := o.Err
 	switch {
-	case e.Status == 0 && e.Kind == llm.Overloaded: // a limit of ours
-		return
+	case e.Status == 0 && e.Kind == llm.Overloaded: // no room for it with the provider
+		v.unsent, v.word = true, "full"
 	case e.Status == 0 && !o.Dialed:
 		v.blame, v.word, v.again = ofAccount, "connect", true
 	case e.Status == 0:
