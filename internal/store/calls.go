@@ -87,16 +87,7 @@ const insertCall = "INSERT INTO calls (" + callColumns + `)
 // insertCalls speaks to the driver itself: there is a row for every call that
 // the gateway serves, and database/sql would cost as much as the row.
 func insertCalls(ctx context.Context, driverConn any, calls []Call) error {
-	preparer, ok := driverConn.(driver.ConnPrepareContext)
-	if !ok {
-		return errors.New("the driver cannot prepare statements")
-	}
-	prepared, err := preparer.PrepareContext(ctx, insertCall)
-	if err != nil {
-		return err
-	}
-	defer prepared.Close()
-	insert, ok := prepared.(driver.StmtExecContext)
+	driverOf, ok := driverConn.(driver.ExecerContext)
 	if !ok {
 		return errors.New("the driver cannot execute statements")
 	}
@@ -112,7 +103,7 @@ func insertCalls(ctx context.Context, driverConn any, calls []Call) error {
 		} {
 			row = append(row, driver.NamedValue{Ordinal: k + 1, Value: value})
 		}
-		if _, err := insert.ExecContext(ctx, row); err != nil {
+		if _, err := driverOf.ExecContext(ctx, insertCall, row); err != nil {
 			return err
 		}
 	}

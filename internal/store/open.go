@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
-	_ "modernc.org/sqlite"             // driver "sqlite"
 )
 
 // ErrNotFound is the miss of a query for one object.
@@ -88,18 +87,16 @@ func openSQLite(path string) (*Store, error) {
 	pragmas := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}}
 	pragmas.Set("_txlock", "immediate")
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + pragmas.Encode()
-	write, err := sql.Open("sqlite", dsn)
+	opened, err := newConnector(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
+	write := sql.OpenDB(opened)
 	write.SetMaxOpenConns(1)
 	if err := write.Ping(); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: cannot open %s: %w (restore it from a backup, or move it away to start anew)", path, err), write.Close())
 	}
-	read, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		return nil, errors.Join(err, write.Close())
-	}
+	read := sql.OpenDB(opened)
 	read.SetMaxOpenConns(max(2, runtime.NumCPU()))
 	read.SetMaxIdleConns(2)
 	return &Store{read: read, write: &writer{DB: write}, group: newGroup()}, nil
