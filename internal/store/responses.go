@@ -129,18 +129,21 @@ func (s *Store) DeleteResponse(ctx context.Context, owner, id string) error {
 // conversation are appended to it wherever it ends. It sets the response's
 // Thread, From, Inputs and Length, and the numbers of the items.
 //
-// The response of a background run takes the place of the row of the run.
+// The response of a background run, one with a Runner, takes the place of the
+// row of the run.
 //
 // It returns ErrConflict when the run has ended already, or the ID is taken,
-// and ErrNotFound when the base, the conversation, or the row of a run (a
-// response with a Runner) was deleted. Then nothing is stored.
+// and ErrNotFound when the base, the conversation, or the row of a run was
+// deleted. Then nothing is stored.
 func (s *Store) CommitTurn(ctx context.Context, turn *Turn) error {
 	var r Response
-	err := s.together(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := s.together(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		r = turn.Response
-		run, err := endRun(ctx, tx, &r)
-		if err != nil {
-			return err
+		var kept string
+		if r.Runner != "" {
+			if kept, err = endRun(ctx, tx, &r); err != nil {
+				return err
+			}
 		}
 		items := slices.Concat(turn.Input, turn.Output)
 		if err := place(ctx, tx, turn, &r, items); err != nil {
@@ -151,10 +154,10 @@ func (s *Store) CommitTurn(ctx context.Context, turn *Turn) error {
 		if err := insertItems(ctx, tx, r.Owner, r.Thread, r.From, items); err != nil {
 			return err
 		}
-		if !run.found {
+		if r.Runner == "" {
 			return insertResponse(ctx, tx, &r)
 		}
-		return replaceRun(ctx, tx, &r, run.thread)
+		return replaceRun(ctx, tx, &r, kept)
 	})
 	if err != nil {
 		return err
@@ -164,28 +167,18 @@ func (s *Store) CommitTurn(ctx context.Context, turn *Turn) error {
 	return nil
 }
 
-// endedRun is the row of a background run that a turn ends.
-type endedRun struct {
-	found  bool
-	thread string // what it kept
-}
-
-// endRun ends the background run of a response, if there is one.
-func endRun(ctx context.Context, tx *sql.Tx, r *Response) (endedRun, error) {
-	run := endedRun{found: true}
+// endRun ends the background run of a response, and returns the thread that it
+// kept.
+func endRun(ctx context.Context, tx *sql.Tx, r *Response) (kept string, err error) {
 	row := tx.QueryRowContext(ctx, "UPDATE responses SET status = $1, runner = '' WHERE owner = $2 AND id = $3 AND "+running+" RETURNING thread",
 		r.Status, r.Owner, r.ID)
-	err := scanOne(row, &run.thread)
-	if !errors.Is(err, ErrNotFound) {
-		return run, err
-	}
-	if r.Runner == "" {
-		return endedRun{}, nil
+	if err := scanOne(row, &kept); !errors.Is(err, ErrNotFound) {
+		return kept, err
 	}
 	if err := scanOne(tx.QueryRowContext(ctx, "SELECT status FROM responses WHERE owner = $1 AND id = $2", r.Owner, r.ID), new(string)); err != nil {
-		return endedRun{}, err
+		return "", err
 	}
-	return endedRun{}, ErrConflict
+	return "", ErrConflict
 }
 
 // replaceRun writes a response over the row of its run, which kept a thread.

@@ -184,6 +184,13 @@ func run(id string, base Response) *Response {
 	}
 }
 
+// endOfRun is the turn that ends a run.
+func endOfRun(id, base string, baseLength int64) *Turn {
+	turn := newTurn(id, base, baseLength)
+	turn.Response.Runner = "host:1"
+	return turn
+}
+
 func TestRunEndsWithATurn(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Store) {
 		s, ctx := open(), t.Context()
@@ -192,9 +199,9 @@ func TestRunEndsWithATurn(t *testing.T) {
 		mustDo(t, s.InsertResponse(ctx, run("c", a)))
 		mustDo(t, s.InsertResponse(ctx, &Response{Owner: owner, ID: "n", Status: "queued", Runner: "host:1"}))
 		mustDo(t, s.DeleteResponse(ctx, owner, "a")) // the runs keep its items
-		b := commit(t, s, newTurn("b", a.Thread, a.Length))
-		c := commit(t, s, newTurn("c", a.Thread, a.Length))
-		n := commit(t, s, newTurn("n", "", 0))
+		b := commit(t, s, endOfRun("b", a.Thread, a.Length))
+		c := commit(t, s, endOfRun("c", a.Thread, a.Length))
+		n := commit(t, s, endOfRun("n", "", 0))
 		wantItems(t, s, b.Thread, 0, b.Length, "a.in a.out b.in b.out")
 		wantItems(t, s, c.Thread, 0, c.Length, "a.in a.out c.in c.out")
 		wantItems(t, s, n.Thread, 0, n.Length, "n.in n.out")
@@ -230,9 +237,7 @@ func TestRunThatEndedMeanwhile(t *testing.T) {
 				t.Errorf("the turn was changed:\n%s\n%s", before, after)
 			}
 		}
-		deleted := newTurn("c", a.Thread, a.Length)
-		deleted.Response.Runner = "host:1"
-		wantErr(t, "commit of a deleted run", s.CommitTurn(ctx, deleted), ErrNotFound)
+		wantErr(t, "commit of a deleted run", s.CommitTurn(ctx, endOfRun("c", a.Thread, a.Length)), ErrNotFound)
 		wantItems(t, s, a.Thread, 0, 9, "a.in a.out")
 		if b, err := s.Response(ctx, owner, "b"); err != nil || b.Status != "cancelled" || string(b.Body) != "gone" {
 			t.Errorf("the cancelled run is %+v, %v", b, err)
