@@ -37,8 +37,9 @@ const (
 	deflated = 1
 )
 
-// worthDeflating is the size from which compression pays.
-const worthDeflating = 512
+// worthDeflating is the size from which compression pays: what is smaller takes
+// about as long to compress as to store.
+const worthDeflating = 2 << 10
 
 // maxOpened bounds what a box may hold, in bytes.
 const maxOpened = 256 << 20
