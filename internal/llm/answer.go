@@ -254,8 +254,10 @@ func (f *Folder) seal(item Item, o Opaque) {
 
 // Clone gives the call memory of its own.
 func (c *ServerCall) Clone() {
-	c.ID, c.Input, c.Code = c.ID.Clone(), c.Input.Clone(), c.Code.Clone()
-	for _, list := range []*[]Raw{&c.Queries, &c.Outputs, &c.Native} {
+	for _, r := range []*Raw{&c.ID, &c.Input, &c.Code, &c.Container, &c.Prompt} {
+		*r = r.Clone()
+	}
+	for _, list := range []*[]Raw{&c.Queries, &c.Outputs, &c.Images, &c.Native} {
 		own := make([]Raw, len(*list))
 		for i, r := range *list {
 			own[i] = r.Clone()
@@ -267,6 +269,13 @@ func (c *ServerCall) Clone() {
 		sources[i] = Source{s.URL.Clone(), s.Title.Clone()}
 	}
 	c.Sources = sources
+	if c.Files != nil {
+		files := make([]FoundFile, len(c.Files))
+		for i, f := range c.Files {
+			files[i] = FoundFile{f.ID.Clone(), f.Name.Clone(), f.Text.Clone(), f.Score.Clone(), f.Attributes.Clone()}
+		}
+		c.Files = files
+	}
 	if c.MCP != nil {
 		step := *c.MCP
 		for _, r := range []*Raw{&step.Args, &step.Output, &step.Error, &step.Approval, &step.Reason, &step.Tools} {

@@ -218,14 +218,24 @@ type ServerCall struct {
 	Pos     Pos
 	Kind    ServerKind
 	ID      Raw
-	Input   Raw      // an object
-	Queries []Raw    // of a search
-	Sources []Source // of a search
+	Input   Raw         // an object
+	Queries []Raw       // of a search
+	Sources []Source    // of a search
+	Files   []FoundFile // of a search of files; nil when the client is not told
 	Code    Raw
 	Outputs []Raw // texts of what the code printed
-	Image   *Media
-	Failed  bool
-	MCP     *MCPStep // of MCP
+	Images  []Raw // URLs of what the code drew
+	// Container is where the code ran; nil when nobody said.
+	Container Raw
+	// Withheld: what the code gave is not in Outputs and Images, since the
+	// client did not ask for it.
+	Withheld bool
+	Prompt   Raw // of an image
+	Image    *Media
+	Failed   bool
+	MCP      *MCPStep // of MCP
+	// Opaque is state of the call of a function that stood for this one.
+	Opaque []Opaque
 	// Native is the call as its own dialect writes it, one value for each
 	// block or item.
 	Native []Raw
@@ -258,6 +268,13 @@ type MCPStep struct {
 
 // Source is where an upstream found something.
 type Source struct{ URL, Title Raw }
+
+// FoundFile is a piece of a file that a search found.
+type FoundFile struct {
+	ID, Name, Text Raw
+	Score          Raw
+	Attributes     Raw // an object
+}
 
 // NativeTurn is a turn of an assistant that came back sealed, because its
 // parts cannot be rebuilt from what the client's dialect shows of them.
@@ -417,9 +434,23 @@ type ServerTool struct {
 	Domains  []Raw  // to search in; none is all
 	Blocked  []Raw
 	MaxUses  Raw
-	Size     string     // how much a search shall bring: "low", "medium", "high"; "" when not said
-	Offline  bool       // a search may not reach the live web
-	MCP      *MCPServer // of MCP
+	Size     string       // how much a search shall bring: "low", "medium", "high"; "" when not said
+	Offline  bool         // a search may not reach the live web
+	MCP      *MCPServer   // of MCP
+	Files    *FileStores  // of FileSearch
+	Picture  *PictureWish // of ImageGeneration
+}
+
+// FileStores are where a search looks for files, and how.
+type FileStores struct {
+	IDs                     []Raw
+	Limit, Filters, Ranking Raw
+}
+
+// PictureWish is how an image shall be.
+type PictureWish struct {
+	Members []Member // that say how it shall look
+	Others  []string // names of those that say how it shall be made, or told of
 }
 
 // MCPServer is a server of tools as a client names it.
@@ -472,6 +503,15 @@ type ToolChoice struct {
 	Hosted  bool
 	Label   string // with Hosted: of the server whose tool must be called
 	Tool    string // with Hosted: that tool; "" is any of the server's
+	// Served are, with Allowed, the upstream's tools that may be called.
+	Served []ServedTool
+}
+
+// ServedTool is how a client names a tool of the upstream's.
+type ServedTool struct {
+	Kind  ServerKind
+	Label string // of its server, where it has one
+	Name  string // of the tool there; "" is any of the server's
 }
 
 // ToolName is how a client names a tool.

@@ -264,7 +264,10 @@ func (a *answer) args(it *openItem, data llm.Raw) {
 	kind := "response.function_call_arguments.delta"
 	switch it.call {
 	case llm.FunctionCall:
-		if it.kind == llm.ServerItem {
+		switch {
+		case it.form == codeForm:
+			kind = codeEvent + "delta"
+		case it.kind == llm.ServerItem:
 			kind = "response.mcp_call_arguments.delta"
 		}
 	case llm.CustomCall:

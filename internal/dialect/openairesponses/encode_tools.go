@@ -121,6 +121,9 @@ func (e *requestEncoder) hosted(w *jsonedit.Writer, t *llm.Tool) (bool, error) {
 	return false, nil
 }
 
+// upstreamTools are the tools that upstreams run, by kind.
+var upstreamTools = map[llm.ServerKind]string{llm.WebSearch: "web_search", llm.CodeExecution: "code_interpreter", llm.ImageGeneration: "image_generation"}
+
 func (e *requestEncoder) toolChoice(tools bool) error {
 	c, w := &e.req.ToolChoice, e.w
 	if c.Mode == llm.ChoiceUnset {
@@ -139,7 +142,7 @@ func (e *requestEncoder) toolChoice(tools bool) error {
 	switch {
 	case c.Hosted:
 		w.Object("tool_choice")
-		w.SetText("type", map[llm.ServerKind]string{llm.WebSearch: "web_search", llm.CodeExecution: "code_interpreter", llm.ImageGeneration: "image_generation"}[c.Server])
+		w.SetText("type", upstreamTools[c.Server])
 		w.EndObject()
 	case c.Allowed:
 		w.Object("tool_choice")
@@ -150,6 +153,13 @@ func (e *requestEncoder) toolChoice(tools bool) error {
 			w.BeginObject()
 			e.chosen(name)
 			w.EndObject()
+		}
+		for _, served := range c.Served {
+			if kind := upstreamTools[served.Kind]; kind != "" {
+				w.BeginObject()
+				w.SetText("type", kind)
+				w.EndObject()
+			}
 		}
 		w.EndArray()
 		w.EndObject()

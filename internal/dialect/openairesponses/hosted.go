@@ -39,20 +39,41 @@ func serverCall(it *rawItem) *llm.ServerCall {
 		}
 	case llm.FileSearch:
 		c.Queries = elements(it.queries)
+		c.Files = foundFiles(dialect.Member(it.whole, "results"))
 	case llm.CodeExecution:
-		c.Code = it.code
+		c.Code, c.Container = it.code, dialect.Member(it.whole, "container_id")
+		c.Withheld = it.outputs == nil
 		for output := range jsonedit.Elements(it.outputs) {
 			if logs := dialect.Member(output, "logs"); logs != nil {
 				c.Outputs = append(c.Outputs, logs)
 			}
+			if at := dialect.Member(output, "url"); at != nil {
+				c.Images = append(c.Images, at)
+			}
 		}
 	case llm.ImageGeneration:
-		c.Image = generated(it)
+		c.Image, c.Prompt = generated(it), dialect.Member(it.whole, "revised_prompt")
 	case llm.MCP:
 		c.Input, _ = it.arguments.Object()
 		c.MCP = mcpStep(it)
 	}
 	return c
+}
+
+// foundFiles are the results of a file_search_call; nil when they are not
+// there.
+func foundFiles(list llm.Raw) (files []llm.FoundFile) {
+	if list.Kind() != jsonedit.KindArray {
+		return nil
+	}
+	files = []llm.FoundFile{}
+	for v := range jsonedit.Elements(list) {
+		files = append(files, llm.FoundFile{
+			ID: dialect.Member(v, "file_id"), Name: dialect.Member(v, "filename"), Text: dialect.Member(v, "text"),
+			Score: dialect.Member(v, "score"), Attributes: dialect.Member(v, "attributes"),
+		})
+	}
+	return files
 }
 
 // generated is the picture of an image_generation_call; nil when there is none.

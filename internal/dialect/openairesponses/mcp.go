@@ -82,7 +82,7 @@ var mcpForms = [...]servedForm{
 
 // goOn begins an item that is told while it goes on.
 func (a *answer) goOn(it *openItem, kind llm.ServerKind) {
-	it.form = servedForm{"web_search_call", "ws_", "searching"}
+	it.form = servedForms[kind]
 	if kind == llm.MCP {
 		it.form = mcpForms[llm.MCPCalled]
 	}
@@ -92,12 +92,18 @@ func (a *answer) goOn(it *openItem, kind llm.ServerKind) {
 
 // runs tells that an item has all that it was asked with.
 func (a *answer) runs(it *openItem) {
-	if it.form.working != "" {
-		a.step(it.form, it, it.form.working)
+	switch {
+	case it.form == mcpForms[llm.MCPCalled]:
+		a.argsDone(it, "response.mcp_call_arguments.done", "arguments")
 		return
+	case it.form == codeForm:
+		a.argsDone(it, codeEvent+"done", "code")
 	}
-	const kind = "response.mcp_call_arguments.done"
-	a.itemEvent(kind, it).SetRaw("arguments", closed(it.args))
+	a.step(it.form, it, it.form.working)
+}
+
+func (a *answer) argsDone(it *openItem, kind, member string) {
+	a.itemEvent(kind, it).SetRaw(member, closed(it.args))
 	a.send(kind)
 }
 
@@ -128,7 +134,7 @@ func (a *answer) addServed(it *openItem) {
 func (a *answer) wentOn(it *openItem, c *llm.ServerCall) {
 	what := ending(c)
 	if c.MCP == nil {
-		what = "completed" // there is no event for a search that failed
+		what = "completed" // there is no other event for the tools without a server
 	}
 	a.step(it.form, it, what)
 	a.served(it.form, it, c)

@@ -91,6 +91,100 @@ func TestHostedCallsAreTold(t *testing.T) {
 	}
 }
 
+// What the other tools of the gateway give, as it goes on and as a whole.
+func TestHostedResultsAreTold(t *testing.T) {
+	code := llm.ServerCall{Kind: llm.CodeExecution, Code: llm.Raw(`"1+1"`), Container: llm.Raw(`"cntr_1"`)}
+	told, withheld := code, code
+	told.Outputs, told.Images = []llm.Raw{llm.Raw(`"2"`)}, []llm.Raw{llm.Raw(`"data:image/png;base64,AA"`)}
+	withheld.Withheld, withheld.Failed = true, true
+	webp := &llm.Media{Data: llm.Raw(`"AA=="`), MIME: "image/webp"}
+	for name, c := range map[string]struct {
+		call   llm.ServerCall
+		events string
+		item   string
+	}{
+		"code": {
+			told, "in_progress code_interpreter_call_code.delta code_interpreter_call_code.done interpreting completed",
+			`{"id":"ci_x_0","type":"code_interpreter_call","status":"completed","code":"1+1","container_id":"cntr_1","outputs":[{"type":"logs","logs":"2"},{"type":"image","url":"data:image/png;base64,AA"}]}`,
+		},
+		"code that failed": {
+			withheld, "in_progress code_interpreter_call_code.delta code_interpreter_call_code.done interpreting completed",
+			`{"id":"ci_x_0","type":"code_interpreter_call","status":"failed","code":"1+1","container_id":"cntr_1","outputs":null}`,
+		},
+		"an image": {
+			llm.ServerCall{Kind: llm.ImageGeneration, Prompt: llm.Raw(`"p"`), Image: webp}, "in_progress generating completed",
+			`{"id":"ig_x_0","type":"image_generation_call","status":"completed","result":"AA==","output_format":"webp","revised_prompt":"p"}`,
+		},
+		"no image": {
+			llm.ServerCall{Kind: llm.ImageGeneration, Prompt: llm.Raw(`"p"`), Failed: true}, "in_progress generating completed",
+			`{"id":"ig_x_0","type":"image_generation_call","status":"failed","result":null,"revised_prompt":"p"}`,
+		},
+		"files": {
+			llm.ServerCall{Kind: llm.FileSearch, Queries: []llm.Raw{llm.Raw(`"q"`)}, Files: []llm.FoundFile{{ID: llm.Raw(`"f"`), Name: llm.Raw(`"a.md"`), Text: llm.Raw(`"t"`), Score: llm.Raw(`0.5`), Attributes: llm.Raw(`{"a":1}`)}}},
+			"in_progress searching completed",
+			`{"id":"fs_x_0","type":"file_search_call","status":"completed","queries":["q"],"results":[{"file_id":"f","filename":"a.md","score":0.5,"attributes":{"a":1},"text":"t"}]}`,
+		},
+		"no files": {
+			llm.ServerCall{Kind: llm.FileSearch, Queries: []llm.Raw{llm.Raw(`"q"`)}, Files: []llm.FoundFile{}}, "in_progress searching completed",
+			`{"id":"fs_x_0","type":"file_search_call","status":"completed","queries":["q"],"results":[]}`,
+		},
+	} {
+		open := llm.Open{Kind: llm.ServerItem, Server: c.call.Kind, Live: true}
+		events := []llm.Event{llm.Start{}, open, llm.Running{}, llm.Close{Server: &c.call}, llm.Finish{}}
+		if c.call.Code != nil {
+			events = slices.Insert(events, 2, llm.Event(llm.Delta{Channel: llm.ArgsChannel, Data: c.call.Code}))
+		}
+		open.Live = false
+		for kind, events := range map[string][]llm.Event{"live": events, "whole": {llm.Start{}, open, llm.Close{Server: &c.call}, llm.Finish{}}} {
+			ask := &dialect.Ask{ID: "x", Model: "m", Begun: time.Unix(1, 0), Request: &llm.Request{}}
+			encoder := Dialect{}.Encode(ask)
+			var out []byte
+			var fold llm.Folder
+			for _, e := range events {
+				out = encoder.Event(out, e)
+				fold.Add(e)
+			}
+			out = encoder.End(out)
+			if got := (Dialect{}).AppendAnswer(nil, &fold.Answer, ask); !strings.Contains(string(got), `"output":[`+c.item+`]`) || !strings.Contains(string(out), `"output":[`+c.item+`]`) {
+				t.Errorf("%s, %s: got\n%s\n%s", name, kind, got, out)
+			}
+			var kinds []string
+			for _, m := range regexp.MustCompile(`(?m)^event: response\.(?:\w+_call\.)?(.*)$`).FindAllStringSubmatch(string(out), -1) {
+				kinds = append(kinds, m[1])
+			}
+			if got := strings.Join(kinds[3:len(kinds)-2], " "); got != c.events {
+				t.Errorf("%s, %s: got the events %s", name, kind, got)
+			}
+		}
+		req, err := Dialect{}.Decode([]byte(`{"model":"m","input":[`+c.item+`]}`), seal.Key{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := req.Items[0].(*llm.ServerCall)
+		if len(read.Files) != len(c.call.Files) || (read.Files == nil) != (c.call.Files == nil) || read.Withheld != c.call.Withheld || len(read.Outputs) != len(c.call.Outputs) || string(read.Prompt) != string(c.call.Prompt) || read.Failed != c.call.Failed {
+			t.Errorf("%s is read as %+v", name, read)
+		}
+	}
+}
+
+// The tools of an allowed_tools that the upstream runs are read, and told to
+// upstreams that run them.
+func TestAllowedHostedTools(t *testing.T) {
+	const choice = `{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"},{"type":"mcp","server_label":"l","name":"n"},{"type":"web_search_preview"}]}`
+	req, err := Dialect{}.Decode([]byte(`{"model":"m","input":"x","tools":[{"type":"web_search"},{"type":"function","name":"f"}],"tool_choice":`+choice+`}`), seal.Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []llm.ServedTool{{Kind: llm.MCP, Label: "l", Name: "n"}, {Kind: llm.WebSearch}}
+	if !reflect.DeepEqual(req.ToolChoice.Served, want) {
+		t.Errorf("got %+v", req.ToolChoice.Served)
+	}
+	call, err := Upstream{}.Encode(req, &llm.Caps{})
+	if said := `"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"},{"type":"web_search"}]}`; err != nil || !strings.Contains(string(call.Body), said) {
+		t.Errorf("%v: got %s", err, call.Body)
+	}
+}
+
 func TestHostedToolsAreRead(t *testing.T) {
 	yes := true
 	for tool, want := range map[string]*llm.MCPServer{

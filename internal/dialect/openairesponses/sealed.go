@@ -151,8 +151,8 @@ func ofAssistant(item llm.Item) bool {
 func (d *requestDecoder) attachSeals() {
 	for _, s := range d.seals {
 		if s.opaque.For != nil {
-			if call := d.callOf(s.opaque.For); call != nil {
-				call.Opaque = append(call.Opaque, s.opaque)
+			if opaque := d.stateOf(s.opaque.For); opaque != nil {
+				*opaque = append(*opaque, s.opaque)
 			}
 			continue
 		}
@@ -162,10 +162,19 @@ func (d *requestDecoder) attachSeals() {
 	}
 }
 
-func (d *requestDecoder) callOf(id llm.Raw) *llm.ToolCall {
+// stateOf is the state of a call with that ID, or of one that an item with it
+// stands for; nil when there is neither.
+func (d *requestDecoder) stateOf(id llm.Raw) *[]llm.Opaque {
 	for _, item := range d.req.Items {
-		if call, ok := item.(*llm.ToolCall); ok && bytes.Equal(call.ID, id) {
-			return call
+		switch call := item.(type) {
+		case *llm.ToolCall:
+			if bytes.Equal(call.ID, id) {
+				return &call.Opaque
+			}
+		case *llm.ServerCall:
+			if bytes.Equal(call.ID, id) {
+				return &call.Opaque
+			}
 		}
 	}
 	return nil

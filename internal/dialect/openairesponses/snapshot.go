@@ -1,7 +1,7 @@
 package openairesponses
 
 import (
-	"strconv"
+	"strings"
 
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/jsonedit"
@@ -201,37 +201,22 @@ func echoReasoning(w *jsonedit.Writer, wish llm.Raw) {
 
 // serve tells of a call that the upstream ran, which is known whole.
 func (a *answer) serve(c *llm.ServerCall) {
-	var form servedForm
-	switch c.Kind {
-	case llm.WebSearch, llm.WebFetch:
-		form = servedForm{"web_search_call", "ws_", "searching"}
-	case llm.CodeExecution:
-		form = servedForm{"code_interpreter_call", "ci_", "interpreting"}
-	case llm.ImageGeneration:
-		if c.Image == nil || c.Image.Data == nil {
-			return
-		}
-		form = servedForm{"image_generation_call", "ig_", "generating"}
-	case llm.FileSearch:
-		form = servedForm{"file_search_call", "fs_", "searching"}
-	case llm.MCP:
+	form, known := servedForms[c.Kind]
+	switch {
+	case c.Kind == llm.MCP:
 		a.tellMCP(c)
 		return
-	default:
-		return // clients know no item for it, and some fail on what they do not know
+	case !known: // clients know no item for it, and some fail on what they do not know
+		return
+	case c.Kind == llm.ImageGeneration && !c.Failed && (c.Image == nil || c.Image.Data == nil):
+		return
 	}
-	index := a.told
-	a.told++
-	it := &openItem{id: form.prefix + a.ask.ID + "_" + strconv.Itoa(index), index: index}
-	w := a.event("response.output_item.added")
-	w.SetInt("output_index", int64(index))
-	w.Name("item")
-	form.begin(w, it, "in_progress")
-	w.EndObject()
-	a.send("response.output_item.added")
+	it := &openItem{kind: llm.ServerItem, form: form}
+	a.addServed(it)
 	a.step(form, it, "in_progress")
-	if c.Kind == llm.CodeExecution && c.Code.IsText() {
-		a.code(it, c.Code)
+	if form == codeForm && c.Code.IsText() {
+		a.args(it, c.Code)
+		a.argsDone(it, codeEvent+"done", "code")
 	}
 	a.step(form, it, form.working)
 	a.step(form, it, "completed")
@@ -241,6 +226,21 @@ func (a *answer) serve(c *llm.ServerCall) {
 // servedForm is an item of a call that the upstream ran, and its event while
 // it works.
 type servedForm struct{ kind, prefix, working string }
+
+var codeForm = servedForm{"code_interpreter_call", "ci_", "interpreting"}
+
+// codeEvent begins the names of the events that tell what code is run.
+const codeEvent = "response.code_interpreter_call_code."
+
+// servedForms are the items of calls, by kind, but for those of servers of
+// tools.
+var servedForms = map[llm.ServerKind]servedForm{
+	llm.WebSearch:       {"web_search_call", "ws_", "searching"},
+	llm.WebFetch:        {"web_search_call", "ws_", "searching"},
+	llm.CodeExecution:   codeForm,
+	llm.ImageGeneration: {"image_generation_call", "ig_", "generating"},
+	llm.FileSearch:      {"file_search_call", "fs_", "searching"},
+}
 
 func (form servedForm) begin(w *jsonedit.Writer, it *openItem, status string) {
 	w.BeginObject()
@@ -255,20 +255,13 @@ func (a *answer) step(form servedForm, it *openItem, what string) {
 	a.send(kind)
 }
 
-func (a *answer) code(it *openItem, code llm.Raw) {
-	const kind = "response.code_interpreter_call_code."
-	a.itemEvent(kind+"delta", it).SetRaw("delta", code)
-	a.send(kind + "delta")
-	a.itemEvent(kind+"done", it).SetRaw("code", code)
-	a.send(kind + "done")
-}
-
 // served tells that the call is over, and what came of it.
 func (a *answer) served(form servedForm, it *openItem, c *llm.ServerCall) {
 	var item jsonedit.Writer
 	if c.Kind == llm.MCP {
 		writeMCP(&item, it, ending(c), c.MCP)
 		a.over(it, item.Bytes())
+		a.sealed(it, c)
 		return
 	}
 	form.begin(&item, it, ending(c))
@@ -283,14 +276,59 @@ func (a *answer) served(form servedForm, it *openItem, c *llm.ServerCall) {
 	case llm.CodeExecution:
 		writeCode(&item, c)
 	case llm.ImageGeneration:
-		item.SetRaw("result", c.Image.Data)
+		writeImage(&item, c)
 	case llm.FileSearch:
-		item.Name("queries")
-		writeList(&item, c.Queries)
-		item.SetRaw("results", []byte("null"))
+		writeFileSearch(&item, c)
 	}
 	item.EndObject()
 	a.over(it, item.Bytes())
+	a.sealed(it, c)
+}
+
+// sealed tells, behind an item, the state of the call that it stands for:
+// there is no place for it within.
+func (a *answer) sealed(it *openItem, c *llm.ServerCall) {
+	own := make([]llm.Opaque, len(c.Opaque))
+	for i, o := range c.Opaque {
+		o.For = llm.Quote(it.id)
+		own[i] = o
+	}
+	a.settle("completed", a.seals(it, own))
+}
+
+// defaultImage is the format of an image where nothing is said of it.
+const defaultImage = "image/png"
+
+func writeImage(w *jsonedit.Writer, c *llm.ServerCall) {
+	if c.Image == nil {
+		w.SetRaw("result", []byte("null"))
+	} else {
+		w.SetRaw("result", c.Image.Data)
+		if format, ok := strings.CutPrefix(c.Image.MIME, "image/"); ok && c.Image.MIME != defaultImage {
+			w.SetText("output_format", format)
+		}
+	}
+	w.SetRaw("revised_prompt", c.Prompt)
+}
+
+func writeFileSearch(w *jsonedit.Writer, c *llm.ServerCall) {
+	w.Name("queries")
+	writeList(w, c.Queries)
+	if c.Files == nil {
+		w.SetRaw("results", []byte("null"))
+		return
+	}
+	w.Array("results")
+	for _, f := range c.Files {
+		w.BeginObject()
+		w.SetRaw("file_id", f.ID)
+		w.SetRaw("filename", f.Name)
+		w.SetRaw("score", f.Score)
+		w.SetRaw("attributes", f.Attributes)
+		w.SetRaw("text", f.Text)
+		w.EndObject()
+	}
+	w.EndArray()
 }
 
 func writeSearch(w *jsonedit.Writer, c *llm.ServerCall) {
@@ -322,12 +360,26 @@ func writeCode(w *jsonedit.Writer, c *llm.ServerCall) {
 		code = llm.Raw("null")
 	}
 	w.SetRaw("code", code)
-	w.SetText("container_id", "")
+	container := c.Container
+	if !container.IsText() {
+		container = llm.Raw(`""`)
+	}
+	w.SetRaw("container_id", container)
+	if c.Withheld {
+		w.SetRaw("outputs", []byte("null"))
+		return
+	}
 	w.Array("outputs")
 	for _, logs := range c.Outputs {
 		w.BeginObject()
 		w.SetText("type", "logs")
 		w.SetRaw("logs", logs)
+		w.EndObject()
+	}
+	for _, image := range c.Images {
+		w.BeginObject()
+		w.SetText("type", "image")
+		w.SetRaw("url", image)
 		w.EndObject()
 	}
 	w.EndArray()

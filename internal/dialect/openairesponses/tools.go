@@ -208,8 +208,34 @@ func (t *readTool) serve(at, kind string) error {
 		t.Server.Offline = offline(t.Native)
 	case llm.MCP:
 		t.Server.MCP = mcpServer(t.Native)
+	case llm.FileSearch:
+		t.Server.Files = &llm.FileStores{
+			IDs: elements(dialect.Member(t.Native, "vector_store_ids")), Limit: dialect.Member(t.Native, "max_num_results"),
+			Filters: dialect.Member(t.Native, "filters"), Ranking: dialect.Member(t.Native, "ranking_options"),
+		}
+	case llm.ImageGeneration:
+		t.Server.Picture = pictureWish(t.Native)
 	}
 	return nil
+}
+
+// pictureMembers are members of image_generation that say how an image shall
+// look, by their names.
+var pictureMembers = map[string]bool{"size": true, "quality": true, "background": true, "output_format": true, "output_compression": true, "moderation": true}
+
+func pictureWish(tool llm.Raw) *llm.PictureWish {
+	wish := &llm.PictureWish{}
+	for quoted, v := range jsonedit.Members(tool) {
+		name := llm.Raw(quoted).Text()
+		switch {
+		case name == "type", jsonedit.KindOf(v) == jsonedit.KindNull:
+		case pictureMembers[name]:
+			wish.Members = append(wish.Members, llm.Member{Name: name, Value: v})
+		default:
+			wish.Others = append(wish.Others, name)
+		}
+	}
+	return wish
 }
 
 func (d *requestDecoder) toolChoice(value llm.Raw) error {
@@ -295,8 +321,13 @@ func (d *requestDecoder) allowedTools(value llm.Raw) error {
 	}
 	c.Mode, c.Allowed = mode, true
 	for v := range jsonedit.Elements(dialect.Member(value, "tools")) {
-		if name, ok := chosen(dialect.Text(v, "type"), v); ok {
+		kind := dialect.Text(v, "type")
+		if name, ok := chosen(kind, v); ok {
 			c.Names = append(c.Names, d.spaced(name))
+			continue
+		}
+		if server, ok := hosted(kind); ok {
+			c.Served = append(c.Served, llm.ServedTool{Kind: server, Label: dialect.Text(v, "server_label"), Name: dialect.Text(v, "name")})
 		}
 	}
 	return nil
