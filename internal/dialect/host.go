@@ -15,6 +15,8 @@ type Host struct {
 	Calls int               // how many more may be run
 	// Requests is how often the upstream may be asked for one answer.
 	Requests int
+	// After is the choice of tools once that of the request was obeyed.
+	After llm.ToolChoice
 }
 
 // HostedTool is a tool of the gateway's own.
@@ -23,6 +25,8 @@ type HostedTool struct {
 	Label string // of its server, where it has one
 	Name  string // as the client knows it
 	Asks  bool   // the client must consent to each call
+	// Barred: the client's choice of tools leaves it out.
+	Barred bool
 }
 
 // HostedCall is a call that the gateway has to run.
@@ -35,6 +39,7 @@ type HostedCall struct {
 	told    bool // the client knows of it
 	refused bool
 	argued  bool // its arguments were told
+	opaque  []llm.Opaque
 	result  *HostedResult
 }
 
@@ -69,6 +74,8 @@ type loop struct {
 	counted  bool
 	seen     int64
 	events   []llm.Event // scratch
+
+	sources []llm.Source // that searches have found
 }
 
 func newLoop(host *Host, req *llm.Request) *loop {
@@ -136,7 +143,7 @@ func (l *loop) open(out []llm.Event, e llm.Open) []llm.Event {
 	l.calls[e.Item] = call
 	l.order = append(l.order, call)
 	switch {
-	case l.host.Calls == 0 || l.requests >= l.host.Requests:
+	case tool.Barred || l.host.Calls == 0 || l.requests >= l.host.Requests:
 		call.refused = true
 		return out
 	case tool.Asks:
@@ -160,6 +167,9 @@ func (l *loop) inside(out []llm.Event, e llm.Event) []llm.Event {
 	l.fold.Add(e)
 	call := l.calls[at]
 	if call == nil {
+		if _, over := e.(llm.Close); over {
+			out = l.cite(out, l.fold.Item(at), l.items[at])
+		}
 		return append(out, moved(e, l.items[at]))
 	}
 	switch e := e.(type) {
@@ -173,16 +183,30 @@ func (l *loop) inside(out []llm.Event, e llm.Event) []llm.Event {
 			if asked.Args.Blank() {
 				asked.Args = llm.Raw(`"{}"`)
 			}
-			call.Args = asked.Args
-		}
-		if call.told && call.Tool.Kind == llm.MCP && !call.argued {
-			out = append(out, llm.Delta{Item: call.item, Channel: llm.ArgsChannel, Data: call.Args})
+			call.Args, call.opaque = asked.Args, asked.Opaque
 		}
 		if call.told {
-			out = append(out, llm.Running{Item: call.item})
+			out = append(call.argue(out), llm.Running{Item: call.item})
 		}
 	}
 	return out
+}
+
+// argue tells what a call was asked with, where its item has a place for it
+// and it was not told yet.
+func (c *HostedCall) argue(out []llm.Event) []llm.Event {
+	told := c.Args
+	switch {
+	case c.Tool.Kind == llm.CodeExecution:
+		object, _ := c.Args.Object()
+		told = Member(object, "code")
+	case c.Tool.Kind != llm.MCP || c.argued:
+		return out
+	}
+	if !told.IsText() {
+		return out
+	}
+	return append(out, llm.Delta{Item: c.item, Channel: llm.ArgsChannel, Data: told})
 }
 
 // moved is an event of an item, under another number.
@@ -261,8 +285,11 @@ func (l *loop) proceed() *llm.Request {
 		turn++
 		pos := llm.Pos{Item: turn, Part: -1}
 		text, failed := noMoreCalls, true
-		if call.result != nil {
+		switch {
+		case call.result != nil:
 			text, failed = call.result.Text, call.result.Failed
+		case call.Tool.Barred:
+			text = notAllowed
 		}
 		req.Items = append(req.Items, &llm.ToolResult{Pos: pos, ID: call.ID, IsError: failed, Parts: []llm.Part{&llm.Text{Pos: pos, Text: text}}})
 	}
@@ -270,7 +297,7 @@ func (l *loop) proceed() *llm.Request {
 	case l.requests+1 >= l.host.Requests, l.host.Calls == 0 && l.only():
 		req.ToolChoice = llm.ToolChoice{Mode: llm.ChoiceNone}
 	case mode == llm.ChoiceRequired || mode == llm.ChoiceNamed: // which was obeyed
-		req.ToolChoice = llm.ToolChoice{Mode: llm.ChoiceAuto}
+		req.ToolChoice = l.host.After
 	}
 	l.req = &req
 	return &req
@@ -278,6 +305,10 @@ func (l *loop) proceed() *llm.Request {
 
 // noMoreCalls is what the model is told of calls beyond the limit.
 var noMoreCalls = llm.Quote("This call was not run: no more calls of tools are possible in this answer.")
+
+// notAllowed is what the model is told of calls that the client's choice of
+// tools leaves out.
+var notAllowed = llm.Quote("This call was not run: the tool may not be called in this answer.")
 
 // only reports whether all tools are the gateway's own.
 func (l *loop) only() bool {
@@ -310,7 +341,7 @@ func (l *loop) rest() (out []llm.Event) {
 	for _, call := range l.order {
 		if call.asks() && !l.cut() {
 			step := &llm.MCPStep{Kind: llm.MCPAsked, Label: call.Tool.Label, Name: call.Tool.Name, Args: call.Args}
-			out = l.whole(out, &llm.ServerCall{Kind: call.Tool.Kind, MCP: step})
+			out = l.whole(out, &llm.ServerCall{Kind: call.Tool.Kind, MCP: step, Opaque: call.opaque})
 		}
 	}
 	if l.assumed {
@@ -365,6 +396,8 @@ func (t *Translation) Cut() bool { return t.loop.cut() }
 // Ran tells what came of a call.
 func (t *Translation) Ran(dst []byte, call *HostedCall, result *HostedResult) []byte {
 	call.result = result
+	result.Call.Opaque = call.opaque
+	t.loop.sources = append(t.loop.sources, result.Call.Sources...)
 	return t.put(dst, llm.Close{Item: call.item, Server: result.Call})
 }
 
