@@ -279,3 +279,26 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("got %s, %v", call.Body, err)
 	}
 }
+
+// Which tools an upstream runs by itself.
+func TestRuns(t *testing.T) {
+	draws := &llm.Caps{Gemini: llm.GeminiCaps{Images: true}}
+	for name, c := range map[string]struct {
+		kind      llm.ServerKind
+		functions bool
+		caps      *llm.Caps
+		want      bool
+	}{
+		"a search":                  {llm.WebSearch, false, pro(), true},
+		"a search beside functions": {llm.WebSearch, true, pro(), false},
+		"both, of a newer model":    {llm.WebSearch, true, three(), true},
+		"code":                      {llm.CodeExecution, false, pro(), true},
+		"files":                     {llm.FileSearch, false, three(), false},
+		"an image":                  {llm.ImageGeneration, false, pro(), false},
+		"an image of one that can":  {llm.ImageGeneration, true, draws, true},
+	} {
+		if got := (Upstream{}).Runs(c.kind, c.functions, c.caps); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}

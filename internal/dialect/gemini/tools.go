@@ -20,7 +20,7 @@ var _ dialect.Runner = Upstream{}
 
 // Runs implements dialect.Runner.
 func (Upstream) Runs(kind llm.ServerKind, functions bool, caps *llm.Caps) bool {
-	return native[kind] != "" && (!functions || caps.Gemini.ToolsAndSearch)
+	return kind == llm.ImageGeneration && caps.Gemini.Images || native[kind] != "" && (!functions || caps.Gemini.ToolsAndSearch)
 }
 
 // tools writes tools and toolConfig, and returns the names of functions.
