@@ -96,9 +96,12 @@ type State struct {
 
 // Tools are off unless they are configured.
 type Tools struct {
-	Timeout   Duration   `yaml:"timeout" doc:"How long one call of a tool may take."`
-	MCP       MCP        `yaml:"mcp" doc:"Servers of tools (Model Context Protocol, streamable HTTP)."`
-	WebSearch *WebSearch `yaml:"web_search" doc:"A search engine that answers with JSON, such as SearXNG, Brave or Tavily."`
+	Timeout    Duration    `yaml:"timeout" doc:"How long one call of a tool may take."`
+	MCP        MCP         `yaml:"mcp" doc:"Servers of tools (Model Context Protocol, streamable HTTP)."`
+	WebSearch  *WebSearch  `yaml:"web_search" doc:"A search engine that answers with JSON, such as SearXNG, Brave or Tavily."`
+	FileSearch *FileSearch `yaml:"file_search" doc:"A server with vector stores as OpenAI's API has them."`
+	Code       *Code       `yaml:"code_interpreter" doc:"A tool of one of the servers that runs code."`
+	Images     *Images     `yaml:"image_generation" doc:"A model that makes images."`
 }
 
 // MCP names the servers that may be called. No other is.
@@ -121,6 +124,27 @@ type WebSearch struct {
 }
 
 func (w *WebSearch) setDefaults() { w.Method = "get" }
+
+type FileSearch struct {
+	URL     string            `yaml:"url" check:"url" doc:"Prefix of the server's operations, usually ending in /v1: searches go to vector_stores/ID/search below it."`
+	APIKey  Secret            `yaml:"api_key" check:"header value" doc:"Sent as a bearer token."`
+	Headers map[string]Secret `yaml:"headers" keys:"header" check:"header value" doc:"Headers sent with every search."`
+}
+
+type Code struct {
+	Server   string `yaml:"mcp" doc:"Label of one of mcp.servers."`
+	Tool     string `yaml:"tool" doc:"Its tool that runs code."`
+	Argument string `yaml:"argument" doc:"The tool's argument that takes the code."`
+}
+
+func (c *Code) setDefaults() { c.Argument = "code" }
+
+type Images struct {
+	Model   string   `yaml:"model" doc:"ID of a model that Limen offers, whose upstream has /images/generations."`
+	Timeout Duration `yaml:"timeout" doc:"How long one image may take."`
+}
+
+func (i *Images) setDefaults() { i.Timeout = 5 * minute }
 
 type Keys struct {
 	Prefix string `yaml:"prefix" enum:"limen_ sk-" doc:"What new keys begin with. Both kinds are accepted always."`

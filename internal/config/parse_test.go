@@ -240,6 +240,9 @@ tools:
       Docs_1: { url: "https://mcp.example.com/mcp?x=y", headers: { authorization: Bearer canary } }
     allow: ["https://*.example.com/mcp*"]
   web_search: { url: "http://127.0.0.1:8888/search?format=json", method: post, api_key: canary, headers: { X-A: b } }
+  file_search: { url: "http://127.0.0.1:8321/v1", api_key: canary, headers: { X-B: c } }
+  code_interpreter: { mcp: Docs_1, tool: run, argument: script }
+  image_generation: { model: org/fast:8b, timeout: 2m }
 sockets: false
 state: {retention: 7d, max_size: 1GiB}
 providers:
@@ -292,6 +295,10 @@ models:
 				Allow:   []string{"https://*.example.com/mcp*"},
 			},
 			WebSearch: &WebSearch{URL: "http://127.0.0.1:8888/search?format=json", Method: "post", APIKey: "canary", Headers: map[string]Secret{"X-A": "b"}},
+
+			FileSearch: &FileSearch{URL: "http://127.0.0.1:8321/v1", APIKey: "canary", Headers: map[string]Secret{"X-B": "c"}},
+			Code:       &Code{Server: "Docs_1", Tool: "run", Argument: "script"},
+			Images:     &Images{Model: "org/fast:8b", Timeout: 2 * minute},
 		},
 		Providers: []Provider{{
 			Name: "lab", Vendor: "openai", BaseURL: "https://x.example.com/openai?api-version=2026-01-01", APIKey: "12345",

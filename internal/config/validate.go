@@ -62,6 +62,30 @@ func (d *decoder) validateTools(t *Tools) {
 	if s := t.WebSearch; s != nil && s.URL == "" && !d.flawed[&t.WebSearch] {
 		d.complain(d.at[&t.WebSearch], "web_search needs a url")
 	}
+	if s := t.FileSearch; s != nil && s.URL == "" && !d.flawed[&t.FileSearch] {
+		d.complain(d.at[&t.FileSearch], "file_search needs a url")
+	}
+	if s := t.Images; s != nil && s.Model == "" && !d.flawed[&t.Images] {
+		d.complain(d.at[&t.Images], "image_generation needs a model")
+	}
+	if t.Code != nil && !d.flawed[&t.Code] {
+		d.validateCode(t)
+	}
+}
+
+func (d *decoder) validateCode(t *Tools) {
+	var labels []string
+	for _, s := range t.MCP.Servers {
+		labels = append(labels, s.Label)
+	}
+	switch c := t.Code; {
+	case c.Server == "" || c.Tool == "":
+		d.complain(d.at[&t.Code], "code_interpreter needs mcp, the label of a server, and tool")
+	case c.Argument == "":
+		d.complain(d.at[&c.Argument], "code_interpreter needs an argument that takes the code")
+	case !slices.Contains(labels, c.Server):
+		d.misnamed(d.at[&c.Server], "server", c.Server, labels)
+	}
 }
 
 func (d *decoder) validateProvider(p *Provider, opt Options) {
