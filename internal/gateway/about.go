@@ -87,6 +87,11 @@ func (g *Gateway) finish(c *Call, x *exchange) {
 	if c.record == nil || c.Err != nil && c.record.Error == "" { // it failed after it was recorded: the client did not take its end
 		c.record = c.newRecord(now)
 	}
+	g.observe(c, now)
+}
+
+// observe makes the log line and the metrics of a call from its record.
+func (g *Gateway) observe(c *Call, now time.Time) {
 	g.metrics.Observe(c.record)
 	level, cause := slog.LevelInfo, ""
 	if c.Err != nil {

@@ -14,38 +14,46 @@ func (g *Gateway) standsIn(a *attempt, body []byte) bool {
 		return false
 	}
 	for _, kind := range d.Hosted(body) {
-		if a.set.Tools.Runs(kind) {
+		if g.hosts(a.Call, kind) {
 			return true
 		}
 	}
 	return false
 }
 
+// hosts reports whether there is a stand-in for a kind of tool that a call may
+// use.
+func (g *Gateway) hosts(c *Call, kind llm.ServerKind) bool {
+	return c.set.Tools.Runs(kind) && (kind != llm.ImageGeneration || g.imageTarget(c) != nil)
+}
+
 // runTools has the gateway run those tools of a request that its upstream
 // does not. What was consented to is run now, unless the request is only
 // counted.
-func (a *attempt) runTools(req *llm.Request) (err error) {
+func (g *Gateway) runTools(a *attempt, req *llm.Request) (err error) {
 	_, hosting := a.Dialect.(dialect.Hosting)
 	if !hosting || a.set.Tools == nil || a.way.asks || a.compaction != notCompacted {
 		return nil
 	}
+	own, _ := a.way.outbound.(dialect.Runner)
+	here := func(kind llm.ServerKind, functions bool) bool {
+		return g.hosts(a.Call, kind) && (own == nil || !own.Runs(kind, functions, a.way.caps))
+	}
 	functions := false
 	for i := range req.Tools {
 		t := &req.Tools[i]
-		functions = functions || t.Server == nil || t.Server.Kind == llm.MCP && a.set.Tools.Runs(llm.MCP)
+		functions = functions || t.Server == nil || here(t.Server.Kind, false)
 	}
-	own, _ := a.way.outbound.(dialect.Runner)
 	a.answer.enter(waiting)
 	if a.Request.Stream {
 		a.answer.wantStream()
 	}
-	begin := a.set.Tools.Begin
+	hosts := func(kind llm.ServerKind) bool { return here(kind, functions) }
 	if a.Request.Counting {
-		begin = a.set.Tools.Tell
+		a.tools, err = a.set.Tools.Tell(a.ctx, req, hosts)
+	} else {
+		a.tools, err = a.set.Tools.Begin(a.ctx, req, hosts, g.paint(a))
 	}
-	a.tools, err = begin(a.ctx, req, func(kind llm.ServerKind) bool {
-		return own == nil || !own.Runs(kind, functions, a.way.caps)
-	})
 	if err != nil && a.ctx.Err() != nil {
 		return ended(a.ctx, err)
 	}

@@ -141,7 +141,7 @@ func (g *Gateway) say(a *attempt, body []byte) (*llm.Request, *dialect.Translati
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.runTools(req); err != nil {
+	if err := g.runTools(a, req); err != nil {
 		return nil, nil, err
 	}
 	g.memory.recall(a, req)

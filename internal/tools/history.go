@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -27,35 +28,62 @@ func (r *Run) remember(ctx context.Context, req *llm.Request) error {
 	if err := h.read(req.Items); err != nil {
 		return err
 	}
-	items := make([]llm.Item, 0, len(req.Items)+8)
+	told := retold{items: make([]llm.Item, 0, len(req.Items)+8)}
 	for _, item := range req.Items {
 		call, _ := item.(*llm.ServerCall)
 		switch {
-		case call == nil:
-			items = append(items, item)
-			continue
-		case call.Kind == llm.WebSearch && r.search != nil:
-			items = append(items, searchedFor(call, r.search.name)...)
-			continue
+		case call == nil, r.standIns[call.Kind] == nil && call.MCP == nil:
+			told.item(item)
 		case call.MCP == nil:
-			items = append(items, item)
-			continue
-		}
-		switch step := call.MCP; step.Kind {
-		case llm.MCPCalled:
-			if !h.asked[step.Approval.Text()] {
-				items = append(items, spoken(call, step, step)...)
-			}
-		case llm.MCPAsked:
-			result, err := h.result(ctx, call)
-			if err != nil {
+			told.call(r.standIns[call.Kind].again(call))
+		default:
+			if err := h.step(ctx, &told, call); err != nil {
 				return err
 			}
-			items = append(items, spoken(call, step, result)...)
 		}
 	}
-	req.Items = items
+	req.Items = told.items
 	return nil
+}
+
+// retold is a history that is said anew.
+type retold struct {
+	items []llm.Item
+	// results is where those of the last turn begin, while more calls of that
+	// turn may come; 0 when none can.
+	results int
+}
+
+// item adds what stays as it is.
+func (t *retold) item(item llm.Item) {
+	if call, ok := item.(*llm.ToolCall); ok && t.joins(call) {
+		t.join(call)
+		return
+	}
+	t.items, t.results = append(t.items, item), 0
+}
+
+// call adds a call and its result.
+func (t *retold) call(call *llm.ToolCall, result *llm.ToolResult) {
+	if t.joins(call) {
+		t.join(call)
+		t.items = append(t.items, result)
+		return
+	}
+	t.items = append(t.items, call, result)
+	if t.results = 0; len(call.Opaque) > 0 {
+		t.results = len(t.items) - 1
+	}
+}
+
+// joins reports whether a call was asked for together with the one before it.
+// Of the calls of one turn, the first has the state of all: what follows it and
+// has none is of the same turn, and would lack it in another.
+func (t *retold) joins(call *llm.ToolCall) bool { return t.results > 0 && len(call.Opaque) == 0 }
+
+func (t *retold) join(call *llm.ToolCall) {
+	t.items = slices.Insert(t.items, t.results, llm.Item(call))
+	t.results++
 }
 
 // history is what happened in earlier turns.
@@ -87,6 +115,23 @@ func (h *history) read(items []llm.Item) error {
 			}
 			h.answers[question] = call.MCP
 		}
+	}
+	return nil
+}
+
+// step tells of what was done with a server.
+func (h *history) step(ctx context.Context, told *retold, item *llm.ServerCall) error {
+	switch step := item.MCP; {
+	case step.Kind == llm.MCPCalled && !h.asked[step.Approval.Text()]:
+		told.call(spoken(item, step, step))
+	case step.Kind == llm.MCPAsked:
+		result, err := h.result(ctx, item)
+		if err != nil {
+			return err
+		}
+		told.call(spoken(item, step, result))
+	default:
+		told.results = 0
 	}
 	return nil
 }
@@ -141,28 +186,9 @@ func (r *Run) consented(ctx context.Context, question *llm.ServerCall) (*llm.MCP
 	return result.Call.MCP, nil
 }
 
-// searchedFor is a search of an earlier turn as the model knows it. What the
-// pages said is not kept.
-func searchedFor(item *llm.ServerCall, name llm.ToolName) []llm.Item {
-	query := llm.Raw(`""`)
-	if len(item.Queries) > 0 && item.Queries[0].IsText() {
-		query = item.Queries[0]
-	}
-	found := []llm.Raw{llm.Quote("Found:")}
-	for _, s := range item.Sources {
-		found = append(found, s.URL)
-	}
-	id := callID(item.ID)
-	return []llm.Item{
-		&llm.ToolCall{Pos: item.Pos, ID: id, Namespace: name.Namespace, Name: name.Name, Args: llm.QuoteJSON(append(append(llm.Raw(`{"query":`), query...), '}'))},
-		&llm.ToolResult{Pos: item.Pos, ID: id, IsError: item.Failed, Parts: []llm.Part{&llm.Text{Pos: item.Pos, Text: llm.Concat("\n", found...)}}},
-	}
-}
-
 // spoken is a call of a server's tool, and what came of it, as the model knows
 // them.
-func spoken(item *llm.ServerCall, call, result *llm.MCPStep) []llm.Item {
-	id := callID(item.ID)
+func spoken(item *llm.ServerCall, call, result *llm.MCPStep) (*llm.ToolCall, *llm.ToolResult) {
 	text := result.Output
 	if result.Error != nil {
 		text = result.Error
@@ -174,10 +200,15 @@ func spoken(item *llm.ServerCall, call, result *llm.MCPStep) []llm.Item {
 	if args.Blank() {
 		args = llm.Raw(`"{}"`)
 	}
-	return []llm.Item{
-		&llm.ToolCall{Pos: item.Pos, ID: id, Namespace: space(call.Label), Name: call.Name, Args: args},
-		&llm.ToolResult{Pos: item.Pos, ID: id, IsError: result.Error != nil, Parts: []llm.Part{&llm.Text{Pos: item.Pos, Text: text}}},
-	}
+	return paired(item, llm.ToolName{Namespace: space(call.Label), Name: call.Name}, args, text, result.Error != nil)
+}
+
+// paired are a call of a function and its result, which an item of an earlier
+// turn stands for.
+func paired(item *llm.ServerCall, name llm.ToolName, args, text llm.Raw, failed bool) (*llm.ToolCall, *llm.ToolResult) {
+	id := callID(item.ID)
+	return &llm.ToolCall{Pos: item.Pos, ID: id, Namespace: name.Namespace, Name: name.Name, Args: args, Opaque: item.Opaque},
+		&llm.ToolResult{Pos: item.Pos, ID: id, IsError: failed, Parts: []llm.Part{&llm.Text{Pos: item.Pos, Text: text}}}
 }
 
 // callID is the ID of a call, made of that of its item in the same way in each

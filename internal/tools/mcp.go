@@ -168,25 +168,32 @@ func (s *server) call(ctx context.Context, name string, args llm.Raw) (text stri
 	if !ok {
 		return "The arguments are no JSON object.", true
 	}
+	result, text := s.use(ctx, name, object)
+	return text, result == nil || result.IsError
+}
+
+// use calls a tool and returns what it gave, and that as a text. Without a
+// result the text is why.
+func (s *server) use(ctx context.Context, name string, args llm.Raw) (*mcp.CallToolResult, string) {
 	ctx, cancel := context.WithTimeout(ctx, s.tools.config.Timeout)
 	defer cancel()
 	session, err := s.connect(ctx)
 	if err != nil {
-		return s.fault(ctx, err), true
+		return nil, s.fault(ctx, err)
 	}
-	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(object)})
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(args)})
 	if err != nil {
-		text = s.fault(ctx, err)
+		why := s.fault(ctx, err)
 		if refusal(err) == nil {
 			s.close() // the next call begins anew
 		}
-		return text, true
+		return nil, why
 	}
-	text = textOf(result)
+	text := textOf(result)
 	if len(text) > maxResult {
-		return errTooMuch.Error(), true
+		return nil, errTooMuch.Error()
 	}
-	return text, result.IsError
+	return result, text
 }
 
 // textOf is what a tool gave as the model is told.

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -14,10 +15,11 @@ type Run struct {
 	// Host is what the answer needs to know.
 	Host *dialect.Host
 
-	tools   *Tools
-	servers map[string]*server // by label
-	search  *searcher
-	own     map[*dialect.HostedTool]*server
+	tools    *Tools
+	paint    Painter
+	servers  map[string]*server // by label
+	standIns map[llm.ServerKind]*standIn
+	own      map[*dialect.HostedTool]*server
 }
 
 // Bounds of one answer: servers that it names, calls that are run for it.
@@ -31,28 +33,28 @@ const maxRequests = 10
 
 // Begin says a request anew for an upstream that does not run some of its
 // tools: they become functions, and what was run before becomes calls of
-// those. hosts reports whether a kind of tool is to be run here. The result is
-// nil when there is none. What the request asks for and nobody may have is an
-// *llm.Error.
-func (t *Tools) Begin(ctx context.Context, req *llm.Request, hosts func(llm.ServerKind) bool) (*Run, error) {
-	return t.begin(ctx, req, hosts, maxCalls)
+// those. hosts reports whether a kind of tool is to be run here; paint makes the
+// images, where those are. The result is nil when there is none. What the
+// request asks for and nobody may have is an *llm.Error.
+func (t *Tools) Begin(ctx context.Context, req *llm.Request, hosts func(llm.ServerKind) bool, paint Painter) (*Run, error) {
+	return t.begin(ctx, req, hosts, paint, maxCalls)
 }
 
 // Tell says a request anew as Begin does, to see what becomes of it: servers
 // are asked for their tools, but nothing is run.
 func (t *Tools) Tell(ctx context.Context, req *llm.Request, hosts func(llm.ServerKind) bool) (*Run, error) {
-	return t.begin(ctx, req, hosts, 0)
+	return t.begin(ctx, req, hosts, nil, 0)
 }
 
-func (t *Tools) begin(ctx context.Context, req *llm.Request, hosts func(llm.ServerKind) bool, calls int) (*Run, error) {
+func (t *Tools) begin(ctx context.Context, req *llm.Request, hosts func(llm.ServerKind) bool, paint Painter, calls int) (*Run, error) {
 	r := &Run{
-		tools: t, servers: map[string]*server{}, own: map[*dialect.HostedTool]*server{},
+		tools: t, paint: paint, servers: map[string]*server{}, standIns: map[llm.ServerKind]*standIn{}, own: map[*dialect.HostedTool]*server{},
 		Host: &dialect.Host{Tools: map[llm.ToolName]*dialect.HostedTool{}, Calls: calls, Requests: maxRequests},
 	}
 	if err := r.find(req, hosts); err != nil {
 		return nil, err
 	}
-	if len(r.servers) == 0 && r.search == nil {
+	if len(r.servers) == 0 && len(r.standIns) == 0 {
 		return nil, nil
 	}
 	err := r.rewrite(ctx, req)
@@ -68,8 +70,8 @@ func (r *Run) Close() {
 	for _, s := range r.servers {
 		s.close()
 	}
-	if r.search != nil && r.search.client != nil {
-		r.search.client.close()
+	for _, s := range r.standIns {
+		s.close()
 	}
 }
 
@@ -84,8 +86,10 @@ func (r *Run) find(req *llm.Request, hosts func(llm.ServerKind) bool) error {
 			if err := r.server(tool); err != nil {
 				return err
 			}
-		case tool.Server.Kind == llm.WebSearch && !tool.Server.Offline && r.search == nil:
-			r.search = &searcher{tools: r.tools, tool: tool.Server}
+		case r.standIns[tool.Server.Kind] == nil && !tool.Server.Offline:
+			if err := r.standIn(req, tool); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -152,9 +156,9 @@ func (r *Run) rewrite(ctx context.Context, req *llm.Request) error {
 			tools = append(tools, *tool)
 		case tool.Server.MCP != nil && r.servers[tool.Server.MCP.Label] != nil:
 			tools = r.offer(ctx, tools, tool, r.servers[tool.Server.MCP.Label])
-		case r.search != nil && r.search.tool == tool.Server:
-			tools = append(tools, r.searching(req, tool))
-		case r.search != nil && tool.Server.Kind == llm.WebSearch: // said twice
+		case r.standIns[tool.Server.Kind] != nil && r.standIns[tool.Server.Kind].tool == tool.Server:
+			tools = append(tools, r.standing(req, tool))
+		case r.standIns[tool.Server.Kind] != nil: // said twice
 		default:
 			others = true
 			tools = append(tools, *tool)
@@ -232,44 +236,17 @@ func (s *server) asks(k *known) bool {
 	return s.tool.Always.Fits(k.name, k.readOnly) || !s.tool.Never.Fits(k.name, k.readOnly)
 }
 
-var (
-	searchSchema = llm.Raw(`{"type":"object","properties":{"query":{"type":"string","description":"What to search for."}},"required":["query"],"additionalProperties":false}`)
-	searchDesc   = llm.Quote("Searches the web and returns titles, addresses and extracts of pages.")
-)
-
-// searching is the function that stands for the search. It has a namespace
-// only where the client has a function of that name.
-func (r *Run) searching(req *llm.Request, asked *llm.Tool) llm.Tool {
-	name := llm.ToolName{Name: "web_search"}
-	for i := range req.Tools {
-		if t := &req.Tools[i]; t.Server == nil && t.Name == name.Name && t.Namespace == "" {
-			name.Namespace = "hosted"
-		}
-	}
-	if r.search.tool.Location.Given() {
-		req.Notes.Drop("user_location")
-	}
-	r.search.name = name
-	r.Host.Tools[name] = &dialect.HostedTool{Kind: llm.WebSearch, Name: name.Name}
-	return llm.Tool{Index: asked.Index, Name: name.Name, Namespace: name.Namespace, Desc: searchDesc, Schema: searchSchema}
-}
-
-// choose says a choice of a tool that is run here as one of functions.
+// choose says a choice of tools that are run here as one of functions.
 func (r *Run) choose(c *llm.ToolChoice, tools []llm.Tool) error {
-	if !c.Hosted {
+	r.Host.After = llm.ToolChoice{Mode: llm.ChoiceAuto}
+	switch {
+	case c.Allowed:
+		r.allow(c, tools)
+		return nil
+	case !c.Hosted:
 		return nil
 	}
-	var names []llm.ToolName
-	for i := range tools {
-		name := llm.ToolName{Namespace: tools[i].Namespace, Name: tools[i].Name}
-		hosted := r.Host.Tools[name]
-		switch {
-		case tools[i].Server != nil || hosted == nil || hosted.Kind != c.Server:
-		case c.Server == llm.MCP && (hosted.Label != c.Label || c.Tool != "" && c.Tool != hosted.Name):
-		default:
-			names = append(names, name)
-		}
-	}
+	names := r.named(llm.ServedTool{Kind: c.Server, Label: c.Label, Name: c.Tool}, tools)
 	switch {
 	case len(names) == 1:
 		*c = llm.ToolChoice{Mode: llm.ChoiceNamed, Names: names}
@@ -281,10 +258,44 @@ func (r *Run) choose(c *llm.ToolChoice, tools []llm.Tool) error {
 	return nil
 }
 
+// allow says which of the tools that are run here may be called. The others are
+// not run, whatever the upstream makes of the choice.
+func (r *Run) allow(c *llm.ToolChoice, tools []llm.Tool) {
+	var others []llm.ServedTool
+	for _, served := range c.Served {
+		names := r.named(served, tools)
+		if len(names) == 0 {
+			others = append(others, served)
+		}
+		c.Names = append(c.Names, names...)
+	}
+	c.Served = others
+	for name, hosted := range r.Host.Tools {
+		hosted.Barred = !slices.Contains(c.Names, name)
+	}
+	r.Host.After = *c
+	r.Host.After.Mode = llm.ChoiceAuto
+}
+
+// named are the functions that stand for a tool as a client names it.
+func (r *Run) named(served llm.ServedTool, tools []llm.Tool) (names []llm.ToolName) {
+	for i := range tools {
+		name := llm.ToolName{Namespace: tools[i].Namespace, Name: tools[i].Name}
+		hosted := r.Host.Tools[name]
+		switch {
+		case tools[i].Server != nil || hosted == nil || hosted.Kind != served.Kind:
+		case served.Kind == llm.MCP && (hosted.Label != served.Label || served.Name != "" && served.Name != hosted.Name):
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Do runs a call.
 func (r *Run) Do(ctx context.Context, call *dialect.HostedCall) *dialect.HostedResult {
-	if call.Tool.Kind == llm.WebSearch {
-		return r.searchFor(ctx, call)
+	if s := r.standIns[call.Tool.Kind]; s != nil {
+		return s.run(ctx, call)
 	}
 	text, failed := r.own[call.Tool].call(ctx, call.Tool.Name, call.Args)
 	return called(call, text, failed)
@@ -292,10 +303,10 @@ func (r *Run) Do(ctx context.Context, call *dialect.HostedCall) *dialect.HostedR
 
 // Skipped is what comes of a call that is not run, and why.
 func Skipped(call *dialect.HostedCall, why string) *dialect.HostedResult {
-	if call.Tool.Kind == llm.WebSearch {
-		return &dialect.HostedResult{Call: &llm.ServerCall{Kind: llm.WebSearch, Failed: true}, Text: llm.Quote(why), Failed: true}
+	if call.Tool.Kind == llm.MCP {
+		return called(call, why, true)
 	}
-	return called(call, why, true)
+	return failed(asked(call), why)
 }
 
 // called is what came of a call of a server's tool.
@@ -308,22 +319,4 @@ func called(call *dialect.HostedCall, text string, failed bool) *dialect.HostedR
 		step.Output = said
 	}
 	return &dialect.HostedResult{Call: &llm.ServerCall{Kind: llm.MCP, Failed: failed, MCP: step}, Text: said, Failed: failed}
-}
-
-func (r *Run) searchFor(ctx context.Context, call *dialect.HostedCall) *dialect.HostedResult {
-	object, _ := call.Args.Object()
-	query := dialect.Text(object, "query")
-	if query == "" {
-		return Skipped(call, "The search needs a query.")
-	}
-	told := &llm.ServerCall{Kind: llm.WebSearch, Queries: []llm.Raw{llm.Quote(query)}}
-	all, err := r.search.search(ctx, query)
-	if err != nil {
-		told.Failed = true
-		return &dialect.HostedResult{Call: told, Text: llm.Quote(r.search.fault(ctx, err)), Failed: true}
-	}
-	for _, f := range all {
-		told.Sources = append(told.Sources, llm.Source{URL: llm.Quote(f.url), Title: llm.Quote(f.title)})
-	}
-	return &dialect.HostedResult{Call: told, Text: llm.Quote(resultText(all))}
 }

@@ -3,13 +3,12 @@ package tools
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
 )
@@ -21,9 +20,47 @@ type found struct{ url, title, text string }
 type searcher struct {
 	tools  *Tools
 	tool   *llm.ServerTool
-	name   llm.ToolName // of the function that stands for it
 	client *client
 }
+
+var searchFunction = llm.Tool{
+	Name:   "web_search",
+	Desc:   llm.Quote("Searches the web and returns titles, addresses and extracts of pages."),
+	Schema: queryArgument,
+}
+
+func (s *searcher) function(notes *llm.Notes) llm.Tool {
+	if s.tool.Location.Given() {
+		notes.Drop("user_location")
+	}
+	return searchFunction
+}
+
+func (s *searcher) run(ctx context.Context, call *dialect.HostedCall) *dialect.HostedResult {
+	told := asked(call)
+	if len(told.Queries) == 0 {
+		return failed(told, noQuery)
+	}
+	all, err := s.search(ctx, told.Queries[0].Text())
+	if err != nil {
+		return failed(told, s.fault(ctx, err))
+	}
+	for _, f := range all {
+		told.Sources = append(told.Sources, llm.Source{URL: llm.Quote(f.url), Title: llm.Quote(f.title)})
+	}
+	return &dialect.HostedResult{Call: told, Text: llm.Quote(resultText(all))}
+}
+
+// past is a search of an earlier turn. What the pages said is not kept.
+func (s *searcher) past(item *llm.ServerCall) (args, text llm.Raw) {
+	found := []llm.Raw{llm.Quote("Found:")}
+	for _, s := range item.Sources {
+		found = append(found, s.URL)
+	}
+	return argument("query", first(item.Queries)), llm.Concat("\n", found...)
+}
+
+func (s *searcher) close() { s.client.close() }
 
 // How many results a model is told, by the size that the client asked for.
 var resultCounts = map[string]int{"low": 3, "medium": 6, "high": 10}
@@ -42,17 +79,9 @@ func (s *searcher) search(ctx context.Context, query string) ([]found, error) {
 	if s.client == nil {
 		s.client = s.tools.client(headers(s.tools.config.Search.Headers), false)
 	}
-	resp, err := s.client.Do(r)
+	body, err := s.client.read(r)
 	if err != nil {
 		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResult+maxFrame+1)) // one more, which is refused
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, errors.New("the search engine answered with status " + strconv.Itoa(resp.StatusCode))
 	}
 	return s.chosen(readResults(body)), nil
 }
@@ -167,12 +196,5 @@ func resultText(all []found) string {
 }
 
 func (s *searcher) fault(ctx context.Context, err error) string {
-	if rule := s.client.rule(); rule != nil {
-		return rule.Error()
-	}
-	switch {
-	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
-		return "The search took too long."
-	}
-	return "The search engine could not be reached, or gave no answer."
+	return s.client.fault(ctx, err, "The search engine")
 }

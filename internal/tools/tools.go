@@ -1,16 +1,19 @@
 // Package tools runs built-in tools of Responses for models whose upstream has
-// none: those of servers that speak the Model Context Protocol, and a search
-// of the web. The model is told of functions; their calls are run here.
+// none: those of servers that speak the Model Context Protocol, searches of the
+// web and of files, an interpreter of code, and the making of images. The model
+// is told of functions; their calls are run here.
 //
 // Only what the operator has configured is called: servers by name, URLs of
-// clients that fit a pattern, and one search engine. Nothing that a client or
-// a model says leads elsewhere.
+// clients that fit a pattern, one search engine, one server of files, and one
+// model for images. Nothing that a client or a model says leads elsewhere.
 package tools
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +26,9 @@ type Config struct {
 	Servers   []Server
 	Allow     []string // patterns of URLs that clients may name
 	Search    *Search  // nil is none
+	Files     *Files   // nil is none
+	Code      *Code    // nil is none
+	Images    *Images  // nil is none
 	Timeout   time.Duration
 	Connect   time.Duration // of dialling
 	UserAgent string
@@ -40,6 +46,25 @@ type Search struct {
 	URL     string
 	Post    bool // the words go in a JSON body
 	Headers map[string]string
+}
+
+// Files is a server of vector stores, as OpenAI's API has them.
+type Files struct {
+	URL     string
+	Headers map[string]string
+}
+
+// Code is a tool of one of the servers that runs code.
+type Code struct {
+	Server   string // its label
+	Tool     string
+	Argument string // which takes the code
+}
+
+// Images is a model that makes images.
+type Images struct {
+	Model   string // its ID
+	Timeout time.Duration
 }
 
 // Tools can be called. It is safe for concurrent use, and never changes.
@@ -68,9 +93,18 @@ func (t *Tools) Runs(kind llm.ServerKind) bool {
 		return len(t.config.Servers) > 0 || len(t.allow) > 0
 	case llm.WebSearch:
 		return t.config.Search != nil
+	case llm.FileSearch:
+		return t.config.Files != nil
+	case llm.CodeExecution:
+		return t.config.Code != nil
+	case llm.ImageGeneration:
+		return t.config.Images != nil
 	}
 	return false
 }
+
+// Images is the model that makes images; nil when there is none.
+func (t *Tools) Images() *Images { return t.config.Images }
 
 // maxResult bounds what a tool may give, in bytes.
 const maxResult = 1 << 20
@@ -139,7 +173,39 @@ func (c *client) rule() error {
 // maxFrame is the room for what is around a result.
 const maxFrame = 16 << 10
 
-func (c *client) close() { c.transport.CloseIdleConnections() }
+func (c *client) close() {
+	if c != nil {
+		c.transport.CloseIdleConnections()
+	}
+}
+
+// read sends a request and returns its answer, which must be a success.
+func (c *client) read(r *http.Request) ([]byte, error) {
+	resp, err := c.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResult+maxFrame+1)) // one more, which is refused
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, errors.New("status " + strconv.Itoa(resp.StatusCode))
+	}
+	return body, nil
+}
+
+// fault is a failure to read in words for the client and the model.
+func (c *client) fault(ctx context.Context, err error, who string) string {
+	if rule := c.rule(); rule != nil {
+		return rule.Error()
+	}
+	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		return who + " took too long."
+	}
+	return who + " could not be reached, or gave no answer."
+}
 
 // bounded is a body of which no more than so much is read.
 type bounded struct {

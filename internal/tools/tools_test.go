@@ -180,7 +180,7 @@ func TestSearch(t *testing.T) {
 		t.Helper()
 		c.URL = server.URL + "/s?format=json"
 		req := &llm.Request{Tools: []llm.Tool{{Server: &llm.ServerTool{Kind: llm.WebSearch, Type: "web_search"}}}}
-		run, err := newTools(t, Config{Search: &c}).Begin(t.Context(), req, all)
+		run, err := newTools(t, Config{Search: &c}).Begin(t.Context(), req, all, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestCallsOfServers(t *testing.T) {
 	server := newServer(t, nil)
 	tools := newTools(t, Config{Servers: []Server{{Label: "s", URL: server.URL}}})
 	req := &llm.Request{Tools: []llm.Tool{mcpTool(llm.MCPServer{Label: "s", Never: &llm.MCPFilter{}})}}
-	run, err := tools.Begin(t.Context(), req, all)
+	run, err := tools.Begin(t.Context(), req, all, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestServerComesBack(t *testing.T) {
 		})
 	})
 	tools := newTools(t, Config{Servers: []Server{{Label: "s", URL: server.URL}}})
-	run, err := tools.Begin(t.Context(), &llm.Request{Tools: []llm.Tool{mcpTool(llm.MCPServer{Label: "s"})}}, all)
+	run, err := tools.Begin(t.Context(), &llm.Request{Tools: []llm.Tool{mcpTool(llm.MCPServer{Label: "s"})}}, all, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestRulesOfServers(t *testing.T) {
 	} {
 		c.server.Label = "s"
 		req := &llm.Request{Tools: []llm.Tool{mcpTool(c.server)}}
-		run, err := tools.Begin(t.Context(), req, all)
+		run, err := tools.Begin(t.Context(), req, all, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,7 +378,7 @@ func TestHistory(t *testing.T) {
 		"to nothing":  {[]llm.Item{step(0, "l", list), step(1, "", llm.MCPStep{Kind: llm.MCPAnswered, Approval: llm.Raw(`"q"`)})}, "", "input[1].approval_request_id"},
 	} {
 		req := &llm.Request{Items: c.items, Tools: []llm.Tool{mcpTool(llm.MCPServer{Label: "s"})}}
-		run, err := tools.Begin(t.Context(), req, all)
+		run, err := tools.Begin(t.Context(), req, all, nil)
 		if c.fails != "" {
 			if e := llm.AsError(err); err == nil || e.Param != c.fails {
 				t.Errorf("%s: got %v", name, err)
@@ -438,7 +438,7 @@ func TestChoices(t *testing.T) {
 		req := &llm.Request{ToolChoice: c.choice, Limits: llm.Limits{MaxToolCalls: llm.Raw("3")}, Tools: []llm.Tool{
 			mcpTool(llm.MCPServer{Label: "s"}), {Server: &llm.ServerTool{Kind: llm.WebSearch}}, {Name: "web_search"},
 		}}
-		run, err := tools.Begin(t.Context(), req, all)
+		run, err := tools.Begin(t.Context(), req, all, nil)
 		if c.fails {
 			if err == nil || llm.AsError(err).Param != "tool_choice" {
 				t.Errorf("%s: got %v", name, err)
@@ -474,7 +474,7 @@ func TestTheUpstreamsOwn(t *testing.T) {
 		"nobody's concern": {llm.ServerTool{Kind: llm.FileSearch}, true},
 	} {
 		req := &llm.Request{Tools: []llm.Tool{{Server: &c.tool}}}
-		run, err := tools.Begin(t.Context(), req, func(llm.ServerKind) bool { return c.hosts })
+		run, err := tools.Begin(t.Context(), req, func(llm.ServerKind) bool { return c.hosts }, nil)
 		if run != nil || err != nil || len(req.Tools) != 1 || req.Tools[0].Server == nil {
 			t.Errorf("%s: got %v, %v, %+v", name, run, err, req.Tools)
 		}
@@ -490,7 +490,7 @@ func TestManyServers(t *testing.T) {
 		tool.Index = i
 		req.Tools = append(req.Tools, tool)
 	}
-	if _, err := tools.Begin(t.Context(), req, all); err == nil || llm.AsError(err).Param != "tools[16]" {
+	if _, err := tools.Begin(t.Context(), req, all, nil); err == nil || llm.AsError(err).Param != "tools[16]" {
 		t.Errorf("got %v", err)
 	}
 }
