@@ -122,7 +122,32 @@ type outputItem struct {
 		Query   string
 		Sources []struct{ URL string }
 	}
-	Content []struct{ Text string }
+	Content []struct {
+		Text        string
+		Annotations []citation
+	}
+
+	Queries   []string
+	Results   []foundFile
+	Code      string
+	Container string `json:"container_id"`
+	Outputs   []struct{ Type, Logs, URL string }
+	Result    string
+	Prompt    string `json:"revised_prompt"`
+	Format    string `json:"output_format"`
+}
+
+type citation struct {
+	Type, URL, Title string
+	Start            int `json:"start_index"`
+	End              int `json:"end_index"`
+}
+
+type foundFile struct {
+	ID    string `json:"file_id"`
+	Name  string `json:"filename"`
+	Text  string
+	Score float64
 }
 
 // response is what a test looks at of one.

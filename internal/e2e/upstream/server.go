@@ -213,6 +213,7 @@ func (s *Server) handler() http.Handler {
 	handle("DELETE /v1/responses/{id}", openAI, s.storedCall((*exchange).deleteStored))
 	handle("POST /v1/responses/{id}/cancel", openAI, s.storedCall((*exchange).cancelStored))
 	handle("GET /v1/responses/{id}/input_items", openAI, s.storedCall((*exchange).inputStored))
+	handle("POST /v1/images/generations", openAI, s.makeImage)
 	handle("POST /v1/messages", anthropic, s.call(parseAnthropic))
 	handle("POST /v1/messages/count_tokens", anthropic, s.countTokens(parseAnthropicCount, "input_tokens"))
 	handle("GET /v1beta/models", gemini, s.listGemini)
