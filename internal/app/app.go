@@ -28,6 +28,7 @@ import (
 	"github.com/limen-gateway/limen/internal/dialect/openairesponses"
 	"github.com/limen-gateway/limen/internal/gateway"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/telemetry"
 )
@@ -72,6 +73,7 @@ type app struct {
 	level   slog.LevelVar
 	data    *Data
 	catalog *catalog.Catalog
+	router  *route.Router
 	gateway *gateway.Gateway
 	config  atomic.Pointer[config.Config]
 	watcher *config.Watcher // nil without a file
@@ -111,11 +113,12 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	defer removeSocket()
 
+	a.router = route.NewRouter()
 	a.catalog = catalog.New(a.data.Store, a.log, "limen/"+opts.Version)
 	defer a.catalog.Close()
 	api := a.adminAPI(localBase(cfg, listener.Addr()))
 	a.gateway = gateway.New(gateway.Parts{
-		Keys: a.data.Keys, Admin: a.data.Admin, Models: a.catalog, Ledger: a.data.Ledger, Health: a, Log: a.log,
+		Keys: a.data.Keys, Admin: a.data.Admin, Models: a.catalog, Router: a.router, Ledger: a.data.Ledger, Health: a, Log: a.log,
 		Calls: telemetry.NewCallLog(logs, format, &a.level),
 		Doors: []gateway.Door{openaichat.Dialect{}, openairesponses.Dialect{}, anthropic.Dialect{}},
 		Outbound: map[dialect.Name]dialect.Outbound{
@@ -221,6 +224,7 @@ func (a *app) apply(ctx context.Context, cfg *config.Config) error {
 	set := settings(cfg)
 	set.Tools = hosted
 	a.gateway.Apply(set)
+	a.router.Apply(route.Retries{Attempts: cfg.Retries.Attempts, Budget: int(cfg.Retries.Budget)})
 	a.setLevel(cfg)
 	a.config.Store(cfg)
 	return nil

@@ -85,10 +85,10 @@ func (t *Translation) Continues() bool {
 var goOn = llm.Quote("Your answer broke off. Go on exactly where it ends: repeat nothing of it, and say nothing about this.")
 
 // Continue returns the call that has another upstream go on with an answer that
-// broke off. What then comes is told as the rest of the same answer. dst gets
-// what is told in between. Its error is that the upstream cannot take the
-// request.
-func (t *Translation) Continue(dst []byte, out Outbound, caps *llm.Caps) (*Call, []byte, error) {
+// broke off. What then comes is told as the rest of the same answer; dst gets
+// what is told in between, and noted what cannot be said. Its error is that the
+// upstream cannot take the request.
+func (t *Translation) Continue(dst []byte, out Outbound, caps *llm.Caps, noted func(llm.Notes)) (*Call, []byte, error) {
 	c := t.carry
 	req := *c.req
 	if len(c.said) > 0 {
@@ -111,7 +111,9 @@ func (t *Translation) Continue(dst []byte, out Outbound, caps *llm.Caps) (*Call,
 	c.resumed, c.items = true, map[int]int{}
 	t.outbound, t.caps, t.Call, t.known, t.seen = out, caps, call, false, 0
 	t.decoder, t.restore = out.Answers(call, caps), NewRestore(call.Names)
+	t.ask.Vendor, t.ask.Origin, t.ask.Noted = caps.Vendor, caps.Origin, noted
 	t.ask.Note(llm.Notes{"assume:continuation"})
+	t.ask.Note(call.Notes)
 	return call, dst, nil
 }
 

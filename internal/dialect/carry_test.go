@@ -83,7 +83,7 @@ func TestContinue(t *testing.T) {
 	if !tr.Continues() {
 		t.Fatal("a text cannot be gone on with")
 	}
-	call, out, err := tr.Continue(out, openaichat.Upstream{}, &llm.Caps{Model: "b"})
+	call, out, err := tr.Continue(out, openaichat.Upstream{}, &llm.Caps{Model: "b"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestContinue(t *testing.T) {
 func TestContinueThoughts(t *testing.T) {
 	tr := carried(t, openaichat.Dialect{}, `{"model":"m","stream":true,"messages":[{"role":"user","content":"count"}]}`)
 	out := feed(t, nil, tr, claudeBegins+claudeThinks)
-	call, out, err := tr.Continue(out, openaichat.Upstream{}, &llm.Caps{Model: "b"})
+	call, out, err := tr.Continue(out, openaichat.Upstream{}, &llm.Caps{Model: "b"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestUpstreamFaults(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	early := newUpstream(t)
-	g := start(t, impatient+provider(up)+fmt.Sprintf("  early: {base_url: %q, api_key: %s, speaks: [openai-chat, openai-responses], models: [small], headers: {X-Fault: early-answer}}\n", early.URL(), canary))
+	g := start(t, impatient+"retries: {attempts: 1}\n"+provider(up)+fmt.Sprintf("  early: {base_url: %q, api_key: %s, speaks: [openai-chat, openai-responses], models: [small], headers: {X-Fault: early-answer}}\n", early.URL(), canary))
 
 	// Most cases wait; more of them run at once than there are processors.
 	var running sync.WaitGroup

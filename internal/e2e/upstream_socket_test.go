@@ -20,7 +20,7 @@ import (
 // overSocket is the part of a configuration that names an upstream "up" which is
 // called over WebSockets.
 func overSocket(s *upstream.Server) string {
-	return fmt.Sprintf("providers:\n  up: {base_url: %q, api_key: %s, speaks: [openai-responses], models: [small], sockets: true, headers: {x-team: research}}\n", s.URL(), canary)
+	return fmt.Sprintf("retries: {attempts: 1}\nproviders:\n  up: {base_url: %q, api_key: %s, speaks: [openai-responses], models: [small], sockets: true, headers: {x-team: research}}\n", s.URL(), canary)
 }
 
 // asked are the requests for a response that reached an upstream: messages of

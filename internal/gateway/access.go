@@ -10,6 +10,9 @@ import (
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
+// credentialHeaders are where clients send keys, and what else is theirs alone.
+var credentialHeaders = []string{"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "Proxy-Authorization"}
+
 // credential finds the key that a client sends, in the one place where that
 // is done. Several headers carry keys; the first of them counts.
 func credential(h http.Header) string {

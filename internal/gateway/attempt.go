@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -29,7 +28,7 @@ type attempt struct {
 	Usage   llm.Usage
 	notes   llm.Notes       // the call's, and what the target has no words for
 	ctx     context.Context // ends with the call's, or with the attempt
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 
 	way        way
 	provider   *limit.Gate // that the attempt is in; nil before
@@ -43,6 +42,14 @@ type attempt struct {
 	whole      []byte    // the answer so far, when it comes whole
 	lent       []*[]byte // what whole shares its memory with
 	chosen     bool      // its answer is the client's
+	lost       bool      // another was faster
+
+	began      time.Time
+	deadline   *time.Timer   // for the answer to begin; nil when there is none
+	firstToken time.Duration // from began until there was something for the client
+	wait       time.Duration // what the upstream's Retry-After said
+	told       bool          // the plan knows what came of it
+	settled    bool          // what it used is in the call's usage
 }
 
 // stream is an upstream's event stream on its way to the client.
@@ -80,15 +87,12 @@ func (b *sharedBody) release() {
 	}
 }
 
-// attempt begins one; its end is close.
-func (c *Call) attempt(t *route.Target, w way) *attempt {
-	a := &attempt{Call: c, Target: t, Request: c.Request, notes: slices.Clip(c.notes), way: w}
-	a.ctx, a.cancel = c.ctx, func() {}
-	return a
-}
-
 // close gives back all that the attempt holds.
 func (a *attempt) close() {
+	a.done(a.Err)
+	if a.deadline != nil {
+		a.deadline.Stop()
+	}
 	if a.tools != nil {
 		a.tools.Close()
 	}
@@ -107,7 +111,7 @@ func (a *attempt) close() {
 		a.body.release()
 	}
 	a.leaveProvider()
-	a.cancel()
+	a.cancel(nil)
 }
 
 // open sends the request, and reads the answer up to where it has something to
@@ -127,23 +131,40 @@ func (g *Gateway) open(a *attempt, header http.Header, body *sharedBody) error {
 	if a.resp, err = a.post(out); err != nil {
 		return err
 	}
-	return a.begin()
+	if err := a.begin(); err != nil {
+		return err
+	}
+	a.firstToken = time.Since(a.began)
+	if a.deadline != nil && !a.deadline.Stop() {
+		return ended(a.ctx, a.ctx.Err())
+	}
+	return nil
 }
 
 // begin reads an answer up to where it has something to tell. What the client
 // asked for decides the form: a client that waits for a stream takes plain JSON
 // for an empty answer.
 func (a *attempt) begin() error {
-	media, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")
-	media = strings.ToLower(strings.TrimSpace(media))
 	switch {
-	case media == "text/html":
+	case a.media() == "text/html":
 		return &llm.Error{Kind: llm.UpstreamInvalid, Message: "The upstream answered with a web page; is its base_url right?"}
-	case a.Request.Stream && !strings.HasSuffix(media, "json"):
+	case a.Request.Stream && a.isStream():
 		return a.beginStream()
 	default:
 		return a.readWhole(a.resp)
 	}
+}
+
+// media is the type of the answer.
+func (a *attempt) media() string {
+	media, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
+// isStream reports whether the answer is a stream, as far as its type says.
+func (a *attempt) isStream() bool {
+	media := a.media()
+	return media != "text/html" && !strings.HasSuffix(media, "json")
 }
 
 // firstOut is the room for frames on their way to the client.
@@ -225,6 +246,7 @@ func (a *attempt) readWhole(resp *http.Response) error {
 // choose makes the attempt's answer the client's.
 func (a *attempt) choose() {
 	a.chosen = true
+	a.plan.Begun(a.Target, a.firstToken, time.Now())
 	a.Call.FirstByte = a.firstByte
 	a.processingTime()
 	a.tell()

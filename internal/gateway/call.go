@@ -38,6 +38,9 @@ type Call struct {
 	cancel     context.CancelCauseFunc
 	answer     *answer
 	model      *route.Model
+	fits       func(*route.Target) bool // the targets that may serve it; nil is all
+	query      route.Query
+	plan       route.Plan
 	thread     uint64         // that the call belongs to, where somebody asks for it
 	print      *fingerprint   // of its prompt; nil when that is too short for a cache
 	cacheMiss  string         // why no cache was read, although it was to be expected
@@ -99,7 +102,8 @@ func (c *Call) newRecord(now time.Time) *store.Call {
 		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage, Notes: c.notes.String(), CacheMiss: c.cacheMiss,
 	}
 	if a := c.at; a != nil {
-		r.Provider, r.UpstreamModel, r.Account, r.Notes = a.Target.Upstream.Name, a.Target.Model, a.Target.Upstream.Name, a.notes.String()
+		r.Steps = c.steps()
+		r.Provider, r.UpstreamModel, r.Account, r.Notes = a.Target.Upstream.Name, a.Target.Model, a.Target.Account, a.notes.String()
 	}
 	if c.Key != nil {
 		r.KeyID = c.Key.ID
@@ -109,6 +113,28 @@ func (c *Call) newRecord(now time.Time) *store.Call {
 	}
 	return r
 }
+
+// steps are those of the plan, as they are kept.
+func (c *Call) steps() string {
+	steps := c.plan.Steps()
+	if steps == nil {
+		return ""
+	}
+	kept := make([]store.Step, 0, len(steps))
+	for _, s := range steps {
+		k := store.Step{Target: s.Target, Account: s.Account, Result: s.Reason, Tried: s.Tried}
+		if s.Tried {
+			k.AtMs, k.TookMs = millis(s.Start.Sub(c.Started)), millis(s.Took)
+			if k.Result == "" {
+				k.Result = "ok"
+			}
+		}
+		kept = append(kept, k)
+	}
+	return store.EncodeSteps(kept)
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // maxName bounds what is kept of a name that a client chose.
 const maxName = 200

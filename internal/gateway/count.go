@@ -129,7 +129,7 @@ func (g *Gateway) countThere(a *attempt, call *dialect.Call, passed []dialect.He
 	}
 	defer buffer.Put(answer)
 	if resp.StatusCode != http.StatusOK {
-		return 0, a.failed(resp.StatusCode, *answer, 0)
+		return 0, a.refusal(resp.StatusCode, *answer, 0)
 	}
 	return counter.Counted(*answer)
 }

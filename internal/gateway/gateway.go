@@ -67,6 +67,7 @@ type Gateway struct {
 	keys     *keys.Keyring
 	admin    *keys.Admin
 	models   Models
+	router   *route.Router
 	ledger   *ledger.Ledger
 	metrics  *telemetry.Metrics
 	health   Health
@@ -97,6 +98,7 @@ type Parts struct {
 	Keys     *keys.Keyring
 	Admin    *keys.Admin
 	Models   Models
+	Router   *route.Router
 	Ledger   *ledger.Ledger
 	Metrics  *telemetry.Metrics
 	Health   Health
@@ -112,7 +114,7 @@ type Parts struct {
 // New makes a gateway; Apply must be called before it serves.
 func New(p Parts) *Gateway {
 	g := &Gateway{
-		keys: p.Keys, admin: p.Admin, models: p.Models, ledger: p.Ledger, metrics: p.Metrics,
+		keys: p.Keys, admin: p.Admin, models: p.Models, router: p.Router, ledger: p.Ledger, metrics: p.Metrics,
 		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
 		room: newRoom(), outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State,
 	}

@@ -55,7 +55,7 @@ func (g *Gateway) paint(a *attempt) tools.Painter {
 			requestID: newRequestID(now), Operation: imageOperation, Started: now, Dialect: c.Dialect, Key: c.Key,
 			Request: dialect.Request{Model: c.set.Tools.Images().Model}, set: c.set, ctx: ctx, patience: c.patience,
 		}
-		own.at = own.attempt(target, way{})
+		own.at = own.preview(target, way{})
 		g.metrics.Begin()
 		image, err := g.image(own.at, a.provider, prompt, wish, most)
 		if err != nil {

@@ -69,7 +69,22 @@ func (g *Gateway) conclude(a *attempt, body []byte, stream bool) (err error) {
 // relayStream hands on a stream: the frames' own bytes, while a follower
 // looks on. Frames that came together go together. The stream ends well only
 // with the upstream's terminal event, and only after the call is recorded.
-func (g *Gateway) relayStream(a *attempt) (err error) {
+func (g *Gateway) relayStream(a *attempt) error {
+	for {
+		err := a.pass()
+		if err == nil {
+			return g.concludeStream(a)
+		}
+		next := g.carryOn(a, err)
+		if next == nil {
+			return err
+		}
+		a = next
+	}
+}
+
+// pass hands on a stream up to its end, which is still to be told.
+func (a *attempt) pass() (err error) {
 	s := a.stream
 	for !s.follower.Done() {
 		if len(s.out) > 0 && s.follower.Begun() {
@@ -88,6 +103,13 @@ func (g *Gateway) relayStream(a *attempt) (err error) {
 			return err
 		}
 	}
+	return nil
+}
+
+// concludeStream records a call whose stream has come to its end, and tells
+// that end.
+func (g *Gateway) concludeStream(a *attempt) error {
+	s := a.stream
 	if err := a.commit(s.out[s.last:], true); err != nil {
 		if a.answer.isCommitted() && s.last > 0 {
 			a.answer.write(s.out[:s.last])

@@ -83,7 +83,8 @@ func (a *attempt) upstreamError(resp *http.Response) error {
 		return a.readError(err)
 	}
 	defer buffer.Put(body)
-	e := a.failed(resp.StatusCode, *body, retryAfter(resp.Header, time.Now()))
+	a.wait = retryAfter(resp.Header, time.Now())
+	e := a.refusal(resp.StatusCode, *body, a.wait)
 	e.Message = a.Target.Upstream.Redact(e.Message)
 	if a.there.lost(resp.StatusCode, *body) {
 		return a.there.past.Gone()

@@ -87,19 +87,13 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 		return err
 	}
 
-	if !c.there.knowsMore() {
-		prompt := c.Dialect.Prompt(&c.Request)
-		if c.print = fingerprintOf(&prompt); c.print != nil {
-			c.thread = threadOf(&prompt, r.Header)
-		}
-	}
-
 	// Who can do it?
 	first, err := g.first(c)
 	if err != nil {
 		buffer.Put(body)
 		return err
 	}
+	g.plan(c, r.Header)
 
 	// Send it, and hand on what comes back.
 	if c.turn != nil && c.turn.Background() {
@@ -109,23 +103,6 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 		return g.compact(c, r.Header, body)
 	}
 	return g.deliver(c, r.Header, body)
-}
-
-// obtain makes attempts until the answer of one has something for the client.
-// It takes over body.
-func (g *Gateway) obtain(c *Call, header http.Header, buf *[]byte) (*attempt, error) {
-	body := c.share(buf)
-	defer body.release()
-	a, err := g.first(c)
-	if err != nil {
-		return nil, err
-	}
-	c.at = a
-	if err := g.open(a, header, body); err != nil {
-		return nil, err
-	}
-	a.choose()
-	return a, nil
 }
 
 // deliver gets an answer and hands it on. It takes over body.
@@ -142,9 +119,10 @@ func (g *Gateway) deliver(c *Call, header http.Header, body *[]byte) error {
 func (g *Gateway) fail(c *Call, err error) {
 	c.Err = llm.AsError(err)
 	if c.at != nil {
-		if c.record == nil && !c.there.goesOn() {
+		if c.record == nil && !c.at.settled && !c.there.goesOn() {
 			c.Usage = c.Usage.Plus(c.at.spent(c.Err))
 		}
+		c.at.done(c.Err)
 		c.at.tell()
 	}
 	c.BytesOut = c.answer.sent() // without the words of the failure
@@ -174,7 +152,7 @@ func (g *Gateway) account(c *Call) error {
 	}
 	now := time.Now()
 	if c.Err == nil && c.print != nil {
-		seen := &turnSeen{print: c.print, account: c.at.Target.Upstream.Name, model: c.at.Target.Model, at: now}
+		seen := &turnSeen{print: c.print, account: c.at.Target.Account, model: c.at.Target.Model, at: now}
 		c.cacheMiss = g.caches.see(c.thread, seen, c.Usage)
 	}
 	c.record = c.newRecord(now)

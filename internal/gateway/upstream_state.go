@@ -38,8 +38,8 @@ func (g *Gateway) keptThere(c *Call, body []byte) (bool, error) {
 	if c.unanswered || ask.Previous != "" || ask.Conversation != "" {
 		return false, nil
 	}
-	keeps := func(t route.Target) bool { return t.KeepsState }
-	if !slices.ContainsFunc(c.model.Targets, keeps) {
+	keeps := func(t *route.Target) bool { return t.KeepsState }
+	if !slices.ContainsFunc(c.model.Targets, func(t route.Target) bool { return t.KeepsState }) {
 		return false, nil
 	}
 	refers, err := state.Refers(ask.Input)
@@ -61,7 +61,7 @@ func (g *Gateway) keptThere(c *Call, body []byte) (bool, error) {
 
 // goOnThere has a call go to the provider that keeps what it goes on from.
 func (g *Gateway) goOnThere(c *Call, past *state.Elsewhere, body []byte) error {
-	c.only(func(t route.Target) bool { return t.Upstream.Name == past.Provider })
+	c.only(func(t *route.Target) bool { return t.Account == past.Provider })
 	first, err := g.first(c)
 	if err != nil {
 		return past
@@ -78,13 +78,10 @@ func (g *Gateway) goOnThere(c *Call, past *state.Elsewhere, body []byte) error {
 	return nil
 }
 
-// only has a call served by those of its model's targets that fit.
-func (c *Call) only(fits func(route.Target) bool) {
-	m := *c.model
-	m.Targets = slices.DeleteFunc(slices.Clone(m.Targets), func(t route.Target) bool {
-		return !fits(t) || !slices.Contains(t.Upstream.Speaks, c.Dialect.Name())
-	})
-	c.model = &m
+// only has a call served by those of its model's targets that fit, in its own
+// dialect.
+func (c *Call) only(fits func(*route.Target) bool) {
+	c.fits = func(t *route.Target) bool { return fits(t) && slices.Contains(t.Upstream.Speaks, c.Dialect.Name()) }
 }
 
 // passes reports whether a request goes to its target as it is written.
@@ -127,7 +124,7 @@ func (t *there) commit(c *Call, response []byte) error {
 // own keeps whose a response is.
 func (t *there) own(c *Call, response []byte) error {
 	t.owned = &state.Elsewhere{
-		Owner: c.Key.ID, ID: dialect.Text(response, "id"), Provider: c.at.Target.Upstream.Name,
+		Owner: c.Key.ID, ID: dialect.Text(response, "id"), Provider: c.at.Target.Account,
 		Running: state.Running(dialect.Text(response, "status")), Model: clip(c.Request.Model),
 	}
 	if t.owned.Running {
@@ -193,7 +190,7 @@ func (g *Gateway) doThere(c *Call, r *http.Request, kept *state.Elsewhere, path 
 	if stream {
 		c.answer.wantStream()
 	}
-	c.at = c.attempt(&route.Target{Upstream: up}, way{})
+	c.at = c.preview(&route.Target{Upstream: up}, way{})
 	if err := g.enterProvider(c.at); err != nil {
 		return err
 	}

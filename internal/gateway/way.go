@@ -29,9 +29,12 @@ type way struct {
 }
 
 // wayTo is how a call goes to a target: in the client's own dialect where the
-// target understands that. ok is false when it speaks nothing that can be said.
+// target understands that. ok is false when it does not fit, or speaks nothing that can be said.
 func (g *Gateway) wayTo(c *Call, t *route.Target) (w way, ok bool) {
 	own := c.Dialect.Name()
+	if c.fits != nil && !c.fits(t) {
+		return w, false
+	}
 	if slices.Contains(t.Upstream.Speaks, own) {
 		return way{caps: t.Caps[own]}, true
 	}
@@ -43,12 +46,12 @@ func (g *Gateway) wayTo(c *Call, t *route.Target) (w way, ok bool) {
 	return way{}, false
 }
 
-// first is the target that a call goes to when nothing is in its way.
+// first is a call as it goes to its first target when nothing is in the way.
 func (g *Gateway) first(c *Call) (*attempt, error) {
 	m := c.model
 	for i := range m.Targets {
 		if w, ok := g.wayTo(c, &m.Targets[i]); ok {
-			return c.attempt(&m.Targets[i], w), nil
+			return c.preview(&m.Targets[i], w), nil
 		}
 	}
 	e := llm.Errorf(llm.Unsupported, "The upstream of model '%s' does not speak %s; it speaks %s.", c.Request.Model, c.Dialect.Name(), spoken(m))
@@ -88,6 +91,8 @@ func (g *Gateway) anew(a *attempt, body []byte) bool {
 	case a.way.outbound != nil:
 	case g.standsIn(a, body):
 		a.way.outbound = g.outbound[a.Dialect.Name()]
+	case a.model.Continue && a.Request.Stream && a.there == nil: // what is said has to be known
+		a.way.outbound = g.outbound[a.Dialect.Name()]
 	case a.way.caps.Retold || a.Dialect.Anew(body, a.way.caps):
 		a.way.outbound, a.way.asks = g.outbound[a.Dialect.Name()], !a.way.caps.Retold
 	}
@@ -126,6 +131,9 @@ func (g *Gateway) translate(a *attempt, client *sharedBody) (outgoing, error) {
 	}
 	a.way.translation = translation
 	translation.Watch(g.memory.watch(a))
+	if a.model.Continue && a.Request.Stream {
+		translation.Carry(req)
+	}
 	if a.tools != nil {
 		translation.Host(a.tools.Host, req)
 	}
@@ -197,9 +205,12 @@ func (o *outgoing) add(fields []dialect.Header) {
 // strictHeader asks that nothing be said in another way than it was written.
 const strictHeader = "X-Limen-Strict"
 
-func asksStrict(header http.Header) bool {
-	on := strings.ToLower(header.Get(strictHeader))
-	return on == "true" || on == "1"
+func asksStrict(header http.Header) bool { return isOn(header.Get(strictHeader)) }
+
+// isOn reads a header field that switches something on.
+func isOn(value string) bool {
+	value = strings.ToLower(value)
+	return value == "true" || value == "1"
 }
 
 // refuseNotes refuses a call that must go as it is written or not at all. That
@@ -257,8 +268,8 @@ func (a *attempt) wholeOf(dst, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// failed reads an upstream's refusal.
-func (a *attempt) failed(status int, body []byte, wait time.Duration) *llm.Error {
+// refusal reads an upstream's.
+func (a *attempt) refusal(status int, body []byte, wait time.Duration) *llm.Error {
 	if a.translated() {
 		return a.way.outbound.Failed(status, body, wait)
 	}

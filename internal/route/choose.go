@@ -132,7 +132,8 @@ func (p *Plan) place(good []int, key uint64, home int, first bool, at int64) (in
 }
 
 // lastResort tries the same target once more where all others are out, and
-// else the one that is least sick. One that asked to be left alone is.
+// else the one that is least sick. One that asked to be left alone is, unless
+// the model has no other: then its own answer is better than one of ours.
 func (p *Plan) lastResort(at int64) int {
 	if i := p.secondTry(at); i >= 0 {
 		return i
@@ -142,7 +143,8 @@ func (p *Plan) lastResort(at int64) int {
 		if !p.open(i) {
 			continue
 		}
-		if s, _, wait := p.model.Targets[i].Health.state(at); s != waiting && int64(wait) < least {
+		s, _, wait := p.model.Targets[i].Health.state(at)
+		if (s != waiting || len(p.model.Targets) == 1) && int64(wait) < least {
 			best, least = i, int64(wait)
 		}
 	}

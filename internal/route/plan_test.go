@@ -315,33 +315,35 @@ func TestCallsOfBefore(t *testing.T) {
 	}
 }
 
+// Where all asked to be left alone, they are; the only one there is says so
+// itself.
 func TestRateLimits(t *testing.T) {
-	b := newBench(t, chain("a"))
-	b.call(Query{}, map[string]Outcome{"a": wait20})
+	b := newBench(t, chain("a", "b"))
+	b.call(Query{}, map[string]Outcome{"a": wait20, "b": wait20})
 	b.pass(19 * time.Second)
 	_, steps, err := b.call(Query{}, nil)
 	var e *llm.Error
-	if !errors.As(err, &e) || e.Kind != llm.RateLimited || e.RetryAfter != time.Second || steps != "a:cooling 1s" {
+	if !errors.As(err, &e) || e.Kind != llm.RateLimited || e.RetryAfter != time.Second || steps != "a:cooling 1s b:cooling 1s" {
 		t.Errorf("%v, steps %q", err, steps)
 	}
 	b.pass(time.Second)
 	if tried, _, err := b.call(Query{}, nil); err != nil || len(tried) != 1 {
 		t.Errorf("after the wait: %v, %v", tried, err)
 	}
-	// Without a word on how long, the only target is tried all the same.
-	for range 3 {
-		if tried, _, _ := b.call(Query{}, map[string]Outcome{"a": status429}); len(tried) != 1 {
-			t.Errorf("tried %q", tried)
-		}
-	}
-	if s := b.m.Targets[0].Health.Snapshot(b.now); s.State != "cooling" || s.Until.Sub(b.now) > time.Second {
-		t.Errorf("%+v", s)
-	}
-	// An overloaded one that says how long is a 503.
-	b = newBench(t, chain("a"))
-	b.call(Query{}, map[string]Outcome{"a": {Err: status503.Err, Dialed: true, Wait: 30 * time.Second}})
+	// Overloaded ones that say how long are a 503.
+	b = newBench(t, chain("a", "b"))
+	full := Outcome{Err: status503.Err, Dialed: true, Wait: 30 * time.Second}
+	b.call(Query{}, map[string]Outcome{"a": full, "b": full})
 	if _, _, err := b.call(Query{}, nil); !errors.As(err, &e) || e.Kind != llm.Overloaded || e.RetryAfter != 30*time.Second {
 		t.Errorf("%v", err)
+	}
+	for _, limit := range []Outcome{wait20, status429} {
+		b = newBench(t, chain("a"))
+		for range 3 {
+			if tried, _, _ := b.call(Query{}, map[string]Outcome{"a": limit}); len(tried) != 1 {
+				t.Errorf("the only target: tried %q", tried)
+			}
+		}
 	}
 }
 

@@ -138,7 +138,7 @@ func (m *Model) visible(v Viewer) bool {
 type Table struct {
 	models    map[string]*Model
 	sorted    []*Model
-	upstreams map[string]*upstream.Upstream // by the provider's name
+	upstreams map[string]*upstream.Upstream // by account
 }
 
 // NewTable makes a table; of two models with one ID the first counts.
@@ -151,7 +151,7 @@ func NewTable(models []*Model) *Table {
 		}
 		for i := range m.Targets {
 			if up := m.Targets[i].Upstream; up != nil {
-				t.upstreams[up.Name] = up
+				t.upstreams[m.Targets[i].Account] = up
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func (t *Table) All() []*Model { return t.sorted }
 
 // Upstream returns a provider that serves models, nil when there is none of
 // that name.
-func (t *Table) Upstream(provider string) *upstream.Upstream { return t.upstreams[provider] }
+func (t *Table) Upstream(account string) *upstream.Upstream { return t.upstreams[account] }
 
 // Find returns a model that a viewer may use, nil when there is none.
 func (t *Table) Find(v Viewer, id string) *Model {

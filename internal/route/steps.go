@@ -23,6 +23,9 @@ type Step struct {
 // Steps tells what was considered and tried. Of a call whose model's only
 // target went well there is nothing to tell.
 func (p *Plan) Steps() []Step {
+	if p.model == nil { // the call ended before it was planned
+		return nil
+	}
 	if len(p.model.Targets) == 1 && p.tried == 1 && p.tries[0].outcome == "" {
 		return nil
 	}

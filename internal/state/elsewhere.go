@@ -14,7 +14,7 @@ import (
 type Elsewhere struct {
 	Owner    string // a key's ID
 	ID       string // the provider's own
-	Provider string
+	Provider string // and which of its accounts, where it has several: "openai#2"
 	Running  bool   // in the background, as far as it is known here
 	Model    string // that the client asked for, while it is running
 }

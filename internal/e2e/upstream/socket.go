@@ -228,7 +228,7 @@ func (k *socket) parse(r *http.Request, body []byte) (door, error) {
 		if !ok {
 			return nil, lost(*m.Previous)
 		}
-		q.Input = appended(before, q.Input)
+		q.Input, q.PreviousResponseID = appended(before, q.Input), nil // it stands for itself now
 	}
 	k.input = q.Input
 	return q, nil

@@ -1,0 +1,217 @@
+package gateway
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/route"
+)
+
+// plan begins the way of a call through the targets of its model.
+func (g *Gateway) plan(c *Call, header http.Header) {
+	prompt := c.Dialect.Prompt(&c.Request)
+	if !c.there.knowsMore() {
+		c.print = fingerprintOf(&prompt)
+	}
+	several := len(c.model.Targets) > 1
+	if c.print != nil || several {
+		c.thread = threadOf(&prompt, header)
+	}
+	q := &c.query
+	q.Speaks = func(t *route.Target) bool { _, ok := g.wayTo(c, t); return ok }
+	q.Vars = &ruleVars{call: c, header: header, metadata: prompt.Metadata}
+	q.Region = header.Get(regionHeader)
+	if isOn(header.Get(retentionHeader)) {
+		q.Needs |= route.NeedsZeroRetention
+	}
+	if several { // what is known of the only target may be wrong: it says so itself
+		q.Sticky = c.thread
+		q.Tokens = llm.Estimate(c.BytesIn, 0).Input
+		q.MaxOutput = prompt.Limit()
+		q.Needs |= needs(&prompt)
+	}
+	c.plan = g.router.Plan(c.model, q, time.Now())
+	if err := c.plan.RuleError(); err != nil {
+		g.log.Warn("a rule failed on a call, so its target is left out", "model", c.model.ID, "request_id", c.requestID, "error", err)
+	}
+}
+
+// The client's own conditions on who serves it.
+const (
+	regionHeader    = "X-Limen-Region"
+	retentionHeader = "X-Limen-Zero-Retention"
+)
+
+func needs(p *dialect.Prompt) (n route.Needs) {
+	if p.HasPictures() {
+		n |= route.NeedsVision
+	}
+	if p.HasTools() {
+		n |= route.NeedsTools
+	}
+	if p.HasSchema() {
+		n |= route.NeedsSchema
+	}
+	return n
+}
+
+// ruleVars tells rules about a call.
+type ruleVars struct {
+	call     *Call
+	header   http.Header
+	metadata []byte
+}
+
+// Var implements rule.Vars.
+func (v *ruleVars) Var(name string) any {
+	switch name {
+	case "key":
+		return v.call.Key.Name
+	case "team":
+		return ""
+	case "model":
+		return v.call.Request.Model
+	case "operation":
+		return v.call.Operation
+	case "stream":
+		return v.call.Request.Stream
+	case "tokens":
+		return llm.Estimate(v.call.BytesIn, 0).Input
+	case "headers":
+		return headerVars(v.header)
+	case "metadata":
+		return metadataVars(v.metadata)
+	}
+	return nil
+}
+
+// headerVars are the fields by their names in lower case, without credentials.
+func headerVars(header http.Header) map[string]string {
+	fields := make(map[string]string, len(header))
+	for name, values := range header {
+		if len(values) > 0 && !slices.Contains(credentialHeaders, name) {
+			fields[strings.ToLower(name)] = values[0]
+		}
+	}
+	return fields
+}
+
+func metadataVars(object []byte) map[string]string {
+	fields := map[string]string{}
+	for name, value := range jsonedit.Members(object) {
+		n, _ := jsonedit.Unquote(name)
+		if text, ok := jsonedit.Unquote(value); ok {
+			fields[n] = text
+		}
+	}
+	return fields
+}
+
+// obtain makes attempts until the answer of one has something for the client.
+// It takes over body.
+func (g *Gateway) obtain(c *Call, header http.Header, buf *[]byte) (*attempt, error) {
+	body := c.share(buf)
+	defer body.release()
+	for {
+		t, err := c.plan.Next(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		if err := c.breathe(t); err != nil {
+			c.plan.Done(t, route.Outcome{Canceled: true}, time.Now())
+			return nil, err
+		}
+		a := g.attempt(c, t)
+		if h := c.model.Hedge; h != nil && !c.hosts(*buf) {
+			a, err = g.race(a, header, body)
+		} else {
+			err = g.open(a, header, body)
+		}
+		if err == nil {
+			c.take(a)
+			a.choose()
+			return a, nil
+		}
+		c.take(a)
+		a.failed(llm.AsError(err))
+	}
+}
+
+// take makes an attempt the call's, in place of one that failed.
+func (c *Call) take(a *attempt) {
+	if c.at != nil && c.at != a {
+		c.at.close()
+	}
+	c.at = a
+}
+
+// breathe waits a moment before a target that failed is tried again.
+func (c *Call) breathe(t *route.Target) error {
+	if c.at == nil || c.at.Target != t {
+		return nil
+	}
+	timer := time.NewTimer(againAfter + rand.N(againAfter))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-c.ctx.Done():
+		return ended(c.ctx, c.ctx.Err())
+	}
+}
+
+// againAfter is how long a target that failed is left alone at least before
+// the same call tries it again, and at most twice that.
+const againAfter = 25 * time.Millisecond
+
+// attempt begins one; its end is close.
+func (g *Gateway) attempt(c *Call, t *route.Target) *attempt {
+	w, _ := g.wayTo(c, t)
+	a := c.preview(t, w)
+	if limit := c.model.FirstToken; limit > 0 && c.plan.Left(a.began) {
+		a.ctx, a.cancel = context.WithCancelCause(c.ctx)
+		a.deadline = time.AfterFunc(limit, func() {
+			a.cancel(llm.Errorf(llm.UpstreamTimeout, "The upstream did not begin its answer within %s.", limit))
+		})
+	} else if c.model.Hedge != nil {
+		a.ctx, a.cancel = context.WithCancelCause(c.ctx)
+	}
+	return a
+}
+
+// preview is an attempt that the plan knows nothing of.
+func (c *Call) preview(t *route.Target, w way) *attempt {
+	return &attempt{
+		Call: c, Target: t, Request: c.Request, notes: slices.Clip(c.notes), way: w,
+		ctx: c.ctx, cancel: func(error) {}, began: time.Now(),
+	}
+}
+
+// failed notes what came of an attempt that failed before it had anything for
+// the client.
+func (a *attempt) failed(e *llm.Error) {
+	a.done(e)
+	a.leaveProvider()
+	a.Call.Usage = a.Call.Usage.Plus(a.spent(e))
+	a.settled = true
+}
+
+// done tells the plan what came of the attempt, once.
+func (a *attempt) done(e *llm.Error) {
+	if a.told {
+		return
+	}
+	a.told = true
+	now := time.Now()
+	a.plan.Done(a.Target, route.Outcome{
+		Err: e, FirstToken: a.firstToken, Wait: a.wait, Dialed: a.sent,
+		Canceled: a.lost || e != nil && e.Kind == llm.Canceled,
+	}, now)
+}
