@@ -22,10 +22,13 @@ type fussy struct {
 }
 
 func (f *fussy) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Header.Get("Authorization") != "Bearer "+f.key {
-		f.mu.Lock()
+	f.mu.Lock()
+	good := r.Header.Get("Authorization") == "Bearer "+f.key
+	if !good {
 		f.calls++
-		f.mu.Unlock()
+	}
+	f.mu.Unlock()
+	if !good {
 		return &http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no sk-canary"))}, nil
 	}
 	return f.remote.RoundTrip(r)
@@ -75,7 +78,9 @@ func TestAccounts(t *testing.T) {
 			t.Errorf("got %+v", mine)
 		}
 
+		r.mu.Lock()
 		r.key = "none"
+		r.mu.Unlock()
 		pass(time.Hour)
 		wantOffered(t, c, "mine p/a")
 		if state := c.States()[0]; state.Error == "" || strings.Contains(state.Error+log.String(), "canary") {
