@@ -109,7 +109,7 @@ var connectionFaults = []Fault{
 	{Name: "long-length", Doc: "sends a second answer, marked smuggled, behind the declared length", take: func(x *exchange) {
 		x.sendWithLength(0, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 23\r\n\r\n"+`{"id":"limen-smuggled"}`)
 	}},
-	{Name: "gzip-bomb", Doc: "1 GiB of zeros in gzip", take: gzipBomb},
+	{Name: "gzip-bomb", Doc: "16 GiB of zeros in gzip", take: gzipBomb},
 	{Name: "trailers", Doc: "sends trailers and hop-by-hop headers", bend: func(_ *exchange, a *answer) {
 		a.header = http.Header{
 			"Content-Length":     nil, // trailers need a chunked body
@@ -489,9 +489,10 @@ func slowHeaders(x *exchange) {
 }
 
 // gzipBomb repeats one small gzip member: members may follow one another, and the
-// server's own cost stays small.
+// server's own cost stays small. All of them together are more than the buffers of a
+// connection hold, so that a client that leaves is always seen.
 func gzipBomb(x *exchange) {
-	const each, total = 1 << 20, 1 << 30
+	const each, total = 1 << 20, 16 << 30
 	var member bytes.Buffer
 	z := gzip.NewWriter(&member)
 	z.Write(make([]byte, each))
