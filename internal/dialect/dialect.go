@@ -96,6 +96,20 @@ type Upstream struct {
 	AskUsage bool
 }
 
+// Forgetful is a dialect whose requests can hold state that only one account
+// reads.
+type Forgetful interface {
+	// Forget appends a request, which Inspect accepted, without that state, for
+	// an account that did not take it. There are no notes where there was none.
+	Forget(dst, body []byte, req *Request) ([]byte, llm.Notes)
+}
+
+// RejectsState reports whether an upstream refused a request for state of a
+// model in it.
+func RejectsState(e *llm.Error) bool {
+	return e.Kind == llm.Invalid && (e.Code == "invalid_encrypted_content" || e.Code == "reasoning_signature_rejected" || badSignature(e.Message))
+}
+
 // Failures is how a dialect tells a client of a failure before any answer.
 type Failures interface {
 	// Status of HTTP for a failure.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/buffer"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
@@ -140,8 +141,41 @@ func (g *Gateway) obtain(c *Call, header http.Header, buf *[]byte) (*attempt, er
 			return a, nil
 		}
 		c.take(a)
-		a.failed(llm.AsError(err))
+		e := llm.AsError(err)
+		a.failed(e)
+		if forgetting, err := a.forget(e, header, body); err != nil {
+			return nil, err
+		} else if forgetting != nil {
+			c.take(forgetting)
+			if err := g.open(forgetting, header, forgetting.body); err != nil {
+				return nil, err
+			}
+			forgetting.choose()
+			return forgetting, nil
+		}
 	}
+}
+
+// forget is another attempt at the same target without the state that it did
+// not take: of another account, or too old. It is nil where that is not what
+// failed, or may not be done.
+func (a *attempt) forget(e *llm.Error, header http.Header, body *sharedBody) (*attempt, error) {
+	d, ok := a.Dialect.(dialect.Forgetful)
+	if !ok || !dialect.RejectsState(e) || a.way.outbound != nil || a.there != nil || a.Key.Strict || a.Target.Strict || asksStrict(header) {
+		return nil, nil
+	}
+	less := buffer.Get(len(*body.buf))
+	var notes llm.Notes
+	*less, notes = d.Forget(*less, *body.buf, &a.Call.Request)
+	own := a.share(less)
+	if len(notes) == 0 {
+		own.release()
+		return nil, nil
+	}
+	again := a.preview(a.Target, a.way)
+	again.body, again.notes = own, append(again.notes, notes...)
+	again.Request.Object = jsonedit.Object{}
+	return again, a.Dialect.Inspect(*less, &again.Request)
 }
 
 // take makes an attempt the call's, in place of one that failed.
