@@ -399,12 +399,13 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// TestRetries: the SDK repeats what may come good, and nothing else.
+// TestRetries: the SDK repeats what may come good, and nothing else. The gateway
+// itself tries an upstream that fails, and has no other beside it, twice.
 func TestRetries(t *testing.T) {
 	for _, c := range []struct {
 		fault    string
 		attempts int
-	}{{"status-500", 2}, {"quota", 1}, {"status-401", 1}, {"status-409", 1}, {"context", 1}} {
+	}{{"status-500", 2 * 2}, {"quota", 1}, {"status-401", 1}, {"status-409", 1}, {"context", 1}} {
 		gateway.upstream.Reset()
 		again := client(option.WithMaxRetries(1))
 		if _, err := again.Chat.Completions.New(t.Context(), chat("[[fault:"+c.fault+"]]")); err == nil {
