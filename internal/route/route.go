@@ -62,6 +62,10 @@ const (
 	Price                    // the cheapest
 )
 
+func (s Strategy) String() string {
+	return [...]string{Weighted: "weighted", Ordered: "ordered", Latency: "latency", Busy: "busy", Price: "price"}[s]
+}
+
 // Hedge has a second target asked when the first is slow to begin.
 type Hedge struct {
 	After    time.Duration // 0: the time within which 95 % of the target's answers began
@@ -120,7 +124,7 @@ func (m *Model) prepare() {
 	}
 }
 
-// Viewer is whoever asks for models: a key.
+// Viewer is whoever asks for models: a key. nil is an operator, who sees all.
 type Viewer interface {
 	// KeyName is matched with a model's VisibleTo.
 	KeyName() string
@@ -130,7 +134,7 @@ type Viewer interface {
 
 // visible reports whether a viewer may know and use the model.
 func (m *Model) visible(v Viewer) bool {
-	return v.Sees(m.ID) && (len(m.VisibleTo) == 0 ||
+	return v == nil || v.Sees(m.ID) && (len(m.VisibleTo) == 0 ||
 		slices.ContainsFunc(m.VisibleTo, func(p config.Pattern) bool { return p.Match(v.KeyName()) }))
 }
 
