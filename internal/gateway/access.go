@@ -53,12 +53,19 @@ func (g *Gateway) authorize(x *exchange, r row) (err error) {
 	if r.access == byAnyone {
 		return g.authorizeAnyone(x, text, err)
 	}
-	if err == nil && !x.key.Allows(r.operation) {
-		e := llm.Errorf(llm.Forbidden, "This key may not use %s; it is limited to %s.", r.operation, strings.Join(x.key.Operations, ", "))
-		e.Code = "operation_not_allowed"
-		return e
+	if err == nil {
+		err = mayUse(x.key, r.operation)
 	}
 	return err
+}
+
+func mayUse(k *keys.Key, operation string) error {
+	if k.Allows(operation) {
+		return nil
+	}
+	e := llm.Errorf(llm.Forbidden, "This key may not use %s; it is limited to %s.", operation, strings.Join(k.Operations, ", "))
+	e.Code = "operation_not_allowed"
+	return e
 }
 
 // authorizeAnyone also takes the admin password. Its refusal says what this

@@ -40,19 +40,28 @@ func (a *attempt) summed() bool {
 	return a.compaction != notCompacted && !(a.compaction == inBand && a.Target.Upstream.Vendor.Quirks.Native)
 }
 
+// summarize makes a request for a summary the call's.
+func (c *Call) summarize(body []byte) (*[]byte, error) {
+	summary := buffer.Get(len(body) + 4<<10)
+	*summary = c.stateful().Summarize(*summary, body)
+	told := c.Request.Told
+	if err := c.Dialect.Inspect(*summary, &c.Request); err != nil {
+		buffer.Put(summary)
+		return nil, err
+	}
+	c.Request.Told = told
+	return summary, nil
+}
+
 // compact has the target's model sum up the conversation of a request, and
 // gives out what stands for it. It takes over body.
 func (g *Gateway) compact(c *Call, header http.Header, body *[]byte) error {
 	d := c.stateful()
 	defer buffer.Put(body)
-	summary := buffer.Get(len(*body) + 4<<10)
-	*summary = d.Summarize(*summary, *body)
-	told := c.Request.Told
-	if err := c.Dialect.Inspect(*summary, &c.Request); err != nil {
-		buffer.Put(summary)
+	summary, err := c.summarize(*body)
+	if err != nil {
 		return err
 	}
-	c.Request.Told = told
 	if c.streams {
 		c.answer.wantStream()
 	}

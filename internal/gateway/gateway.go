@@ -75,6 +75,7 @@ type Gateway struct {
 	calls    *telemetry.CallLog
 	settings atomic.Pointer[Settings]
 	room     room
+	doors    []Door
 	routes   map[string]row
 	adminAPI http.Handler
 	catalog  modelsCache
@@ -116,7 +117,7 @@ func New(p Parts) *Gateway {
 	g := &Gateway{
 		keys: p.Keys, admin: p.Admin, models: p.Models, router: p.Router, ledger: p.Ledger, metrics: p.Metrics,
 		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
-		room: newRoom(), outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State,
+		room: newRoom(), doors: p.Doors, outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State,
 	}
 	g.routes = g.routeTable(p.Doors)
 	return g

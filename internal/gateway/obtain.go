@@ -17,6 +17,15 @@ import (
 
 // plan begins the way of a call through the targets of its model.
 func (g *Gateway) plan(c *Call, header http.Header) {
+	g.inquire(c, header)
+	c.plan = g.router.Plan(c.model, &c.query, time.Now())
+	if err := c.plan.RuleError(); err != nil {
+		g.log.Warn("a rule failed on a call, so its target is left out", "model", c.model.ID, "request_id", c.requestID, "error", err)
+	}
+}
+
+// inquire works out what the call asks of a plan.
+func (g *Gateway) inquire(c *Call, header http.Header) {
 	prompt := c.Dialect.Prompt(&c.Request)
 	if !c.there.knowsMore() {
 		c.print = fingerprintOf(&prompt)
@@ -37,10 +46,6 @@ func (g *Gateway) plan(c *Call, header http.Header) {
 		q.Tokens = llm.Estimate(c.BytesIn, 0).Input
 		q.MaxOutput = prompt.Limit()
 		q.Needs |= needs(&prompt)
-	}
-	c.plan = g.router.Plan(c.model, q, time.Now())
-	if err := c.plan.RuleError(); err != nil {
-		g.log.Warn("a rule failed on a call, so its target is left out", "model", c.model.ID, "request_id", c.requestID, "error", err)
 	}
 }
 
