@@ -42,6 +42,9 @@ type API struct {
 	// reads its file again. Both are nil without a running gateway.
 	Config func() ([]byte, error)
 	Reload func() error
+	// Forecast tells which targets a call would go to. operation and body may
+	// be empty. It is nil without a running gateway.
+	Forecast func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error)
 }
 
 // Handler returns the API with all its routes.
@@ -57,6 +60,7 @@ func (a *API) Handler() http.Handler {
 		"GET /api/v1/models":              a.listModels,
 		"POST /api/v1/refresh":            a.refresh,
 		"GET /api/v1/providers":           a.listProviders,
+		"POST /api/v1/route":              a.route,
 		"GET /api/v1/usage":               a.usage,
 		"GET /api/v1/calls":               a.calls,
 		"GET /api/v1/calls/{call}":        a.showCall,

@@ -27,6 +27,7 @@ import (
 	"github.com/limen-gateway/limen/internal/dialect/openaichat"
 	"github.com/limen-gateway/limen/internal/dialect/openairesponses"
 	"github.com/limen-gateway/limen/internal/gateway"
+	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/state"
@@ -285,6 +286,9 @@ func (a *app) adminAPI(localURL string) http.Handler {
 		KeyPrefix: func() string { return a.config.Load().Keys.Prefix },
 		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
 		Reload:    a.reloadNow,
+		Forecast: func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error) {
+			return a.gateway.Forecast(ctx, &gateway.Inquiry{Key: key, Model: model, Operation: operation, Header: header, Body: body})
+		},
 	}
 	return api.Handler()
 }

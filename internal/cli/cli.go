@@ -93,6 +93,7 @@ keys are in the environment and the model servers that run on this machine.`,
   limen models                             # what is offered
   limen usage --by key,model               # who used what
   limen why REQUEST-ID                     # how a call came to its answer
+  limen route MODEL --dry-run              # where a call would go
   limen doctor                             # does it all work?`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.NoArgs,
@@ -107,7 +108,7 @@ keys are in the environment and the model servers that run on this machine.`,
 	flags.StringVar(&e.data, "data", "", "data directory (LIMEN_DATA; default ./limen-data)")
 	flags.StringVar(&e.listen, "listen", "", "address to listen on (LIMEN_LISTEN; default 127.0.0.1:8080)")
 	e.serveFlags(root)
-	root.AddCommand(e.serveCommand(), e.keysCommand(), e.modelsCommand(), e.usageCommand(), e.whyCommand(), e.doctorCommand(),
+	root.AddCommand(e.serveCommand(), e.keysCommand(), e.modelsCommand(), e.usageCommand(), e.whyCommand(), e.routeCommand(), e.doctorCommand(),
 		e.configCommand(), e.adminCommand(), e.versionCommand())
 	exactly(root)
 	return root
