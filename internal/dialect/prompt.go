@@ -2,11 +2,14 @@ package dialect
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/seal"
 )
 
 // Prompt are the members of a request that say what a model is to do, as the
@@ -64,6 +67,28 @@ func (p *Prompt) Opening() uint64 {
 		}
 	}
 	return d.Sum64()
+}
+
+// maxSealed is how many sealed texts are looked at, from the newest on: an
+// account's state of one turn is like that of the next.
+const maxSealed = 4
+
+// Origins are the accounts that alone can read state within the conversation.
+func (p *Prompt) Origins(key seal.Key) (origins []string) {
+	rest := p.Items
+	for range maxSealed {
+		at := bytes.LastIndex(rest, []byte(`"`+seal.Prefix))
+		if at < 0 {
+			break
+		}
+		text, _, _ := bytes.Cut(rest[at+1:], []byte{'"'})
+		rest = rest[:at]
+		sealed, ok := key.Open(string(text))
+		if origin := llm.Raw(sealed.Get("o")).Text(); ok && origin != "" && !slices.Contains(origins, origin) {
+			origins = append(origins, origin)
+		}
+	}
+	return origins
 }
 
 // HasPictures reports whether the conversation shows pictures or documents.

@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/limen-gateway/limen/internal/dialect/anthropic"
 	"github.com/limen-gateway/limen/internal/dialect/openaichat"
 	"github.com/limen-gateway/limen/internal/dialect/openairesponses"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/seal"
 )
 
 func TestPrompt(t *testing.T) {
@@ -74,5 +77,23 @@ func TestOpening(t *testing.T) {
 	instructed := opening(t, openairesponses.Dialect{}, `{"instructions":"s","input":"a"}`)
 	if instructed == opening(t, openairesponses.Dialect{}, `{"instructions":"t","input":"a"}`) {
 		t.Error("two instructions open alike")
+	}
+}
+
+// State that only one account reads is found wherever it is, the newest first.
+func TestOrigins(t *testing.T) {
+	key := seal.NewKey([]byte("secret"))
+	of := func(origin string) string {
+		return key.Seal("openai.item", seal.Field{Name: "o", Value: llm.Quote(origin)})
+	}
+	items := `[{"type":"reasoning","encrypted_content":"` + of("a") + `"},{"role":"assistant","reasoning_details":[{"data":"` + of("b") + `"},{"data":"` + of("b") + `"}]},` +
+		`{"content":"gw1.` + "`" + `"},{"content":"` + seal.NewKey([]byte("other")).Seal("openai.item", seal.Field{Name: "o", Value: llm.Quote("c")}) + `"}]`
+	p := dialect.Prompt{Items: []byte(items)}
+	if got := p.Origins(key); !slices.Equal(got, []string{"b"}) { // a is the fifth from the end
+		t.Errorf("got %q", got)
+	}
+	p.Items = []byte(`[{"encrypted_content":"` + of("a") + `"}]`)
+	if got := p.Origins(key); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("got %q", got)
 	}
 }

@@ -46,6 +46,7 @@ func (g *Gateway) inquire(c *Call, header http.Header) {
 		q.Tokens = llm.Estimate(c.BytesIn, 0).Input
 		q.MaxOutput = prompt.Limit()
 		q.Needs |= needs(&prompt)
+		q.Origin = prompt.Origins(g.seal)
 	}
 }
 
