@@ -17,7 +17,7 @@ import (
 	"runtime"
 	"strings"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
+	"modernc.org/sqlite"
 )
 
 // ErrNotFound is the miss of a query for one object.
@@ -49,7 +49,7 @@ func Open(ctx context.Context, dir, url string) (*Store, error) {
 	case url == "":
 		s, err = openSQLite(filepath.Join(dir, FileName))
 	case strings.HasPrefix(url, "postgres://"), strings.HasPrefix(url, "postgresql://"):
-		s, err = openPostgres(url)
+		s = openPostgres(url)
 	default:
 		return nil, errors.New("store: the database URL must begin with postgres://; leave it out for SQLite in the data directory")
 	}
@@ -87,16 +87,16 @@ func openSQLite(path string) (*Store, error) {
 	pragmas := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}}
 	pragmas.Set("_txlock", "immediate")
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + pragmas.Encode()
-	opened, err := newConnector(dsn)
+	opened, err := sqlite.NewConnector(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	write := sql.OpenDB(opened)
+	write := sql.OpenDB(connector{opened})
 	write.SetMaxOpenConns(1)
 	if err := write.Ping(); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: cannot open %s: %w (restore it from a backup, or move it away to start anew)", path, err), write.Close())
 	}
-	read := sql.OpenDB(opened)
+	read := sql.OpenDB(connector{opened})
 	read.SetMaxOpenConns(max(2, runtime.NumCPU()))
 	read.SetMaxIdleConns(2)
 	return &Store{read: read, write: &writer{DB: write}, group: newGroup()}, nil
@@ -118,12 +118,9 @@ func checkFile(path string) error {
 	return nil
 }
 
-func openPostgres(url string) (*Store, error) {
-	db, err := sql.Open("pgx", url)
-	if err != nil {
-		return nil, errors.New("store: the database URL cannot be read") // the cause would show the password
-	}
+func openPostgres(url string) *Store {
+	db := sql.OpenDB(connector{postgres{url}})
 	db.SetMaxOpenConns(10)
 	db.SetMaxIdleConns(4)
-	return &Store{read: db, write: &writer{DB: db}, postgres: true}, nil
+	return &Store{read: db, write: &writer{DB: db}, postgres: true}
 }

@@ -4,18 +4,11 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-
-	"modernc.org/sqlite"
 )
 
-// connector opens connections to SQLite that keep compiled statements, as those
-// to Postgres do: to compile one costs more than to run it.
+// connector opens connections that keep compiled statements: to compile one
+// costs more than to run it.
 type connector struct{ driver.Connector }
-
-func newConnector(dsn string) (driver.Connector, error) {
-	c, err := sqlite.NewConnector(dsn)
-	return connector{c}, err
-}
 
 // Connect implements [driver.Connector].
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -23,15 +16,15 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, ok := opened.(sqliteConn)
+	inner, ok := opened.(driverConn)
 	if !ok {
 		return nil, errors.Join(errors.New("the driver's connections cannot do what is asked of them"), opened.Close())
 	}
 	return &conn{inner, map[string]statement{}}, nil
 }
 
-// sqliteConn is what is asked of the driver's connections.
-type sqliteConn interface {
+// driverConn is what is asked of a driver's connections.
+type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -40,17 +33,17 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// statement is what is asked of the driver's statements.
+// statement is what is asked of a driver's statements.
 type statement interface {
 	driver.Stmt
 	driver.StmtExecContext
 	driver.StmtQueryContext
 }
 
-// conn is a connection to SQLite. database/sql has it used by one goroutine at
-// a time.
+// conn is a connection to the database. database/sql has it used by one
+// goroutine at a time.
 type conn struct {
-	sqliteConn
+	driverConn
 	kept map[string]statement // by text; those that are in use are not among them
 }
 
@@ -124,7 +117,7 @@ func (c *conn) Close() error {
 	for _, s := range c.kept {
 		failed = errors.Join(failed, s.Close())
 	}
-	return errors.Join(failed, c.sqliteConn.Close())
+	return errors.Join(failed, c.driverConn.Close())
 }
 
 // rows are those of a kept statement, which is given back at their end.

@@ -47,10 +47,7 @@ func onEach(t *testing.T, test func(t *testing.T, open func() *Store)) {
 // under which it is the only one.
 func newSchema(t *testing.T, server string) string {
 	t.Helper()
-	db, err := sql.Open("pgx", server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sql.OpenDB(connector{postgres{server}})
 	name := fmt.Sprintf("limen_test_%016x", rand.Uint64())
 	if _, err := db.Exec("CREATE SCHEMA " + name); err != nil {
 		t.Fatal(err)
