@@ -9,55 +9,59 @@ import (
 // carry knows what was said of an answer, so that another upstream can go on
 // with it when the one that answers breaks off.
 type carry struct {
-	req     *llm.Request
-	said    []byte // the inside of a JSON string: the texts of the messages
-	open    int    // the client's item that is open; -1 for none
-	kind    llm.ItemKind
-	next    int  // number of the client's next item
-	closed  bool // there was something that nobody else can go on with
-	resumed bool
-	usage   llm.Usage // of those that broke off
+	req    *llm.Request
+	said   []byte     // the inside of a JSON string: the texts of the messages
+	open   []llm.Open // the client's items that are open
+	next   int        // number of the client's next item
+	closed bool       // there was something that nobody else can go on with
+	usage  llm.Usage  // of those that broke off
 
 	// Of the answer that goes on:
-	items map[int]int // the client's numbers by the upstream's; -1 is not told
+	items map[int]int // the client's numbers by the upstream's; notTold for none. nil before
+	held  int         // the client's message that broke off and did not go on yet; notTold for none
 }
 
 // notTold is an item that has no place within what is told.
 const notTold = -1
 
 // Carry has what is said remembered, so that Continue is possible.
-func (t *Translation) Carry(req *llm.Request) { t.carry = &carry{req: req, open: -1} }
+func (t *Translation) Carry(req *llm.Request) { t.carry = &carry{req: req, held: notTold} }
 
 // see takes note of an event that the client is told.
 func (c *carry) see(e llm.Event) {
 	switch e := e.(type) {
 	case llm.Open:
-		c.open, c.kind, c.next = e.Item, e.Kind, e.Item+1
+		c.open, c.next = append(c.open, e), e.Item+1
 		c.closed = c.closed || e.Choice > 0 || e.Kind == llm.CallItem || e.Kind == llm.ServerItem
 	case llm.Delta:
-		if e.Channel == llm.TextChannel && len(e.Data) > 1 {
-			c.said = append(c.said, e.Data[1:len(e.Data)-1]...)
+		switch e.Channel {
+		case llm.TextChannel:
+			if len(e.Data) > len(`""`) {
+				c.said = append(c.said, e.Data[1:len(e.Data)-1]...)
+			}
+		case llm.RefusalChannel, llm.AudioChannel, llm.TranscriptChannel:
+			c.closed = true
 		}
-		c.closed = c.closed || c.kind == llm.MessageItem && e.Channel != llm.TextChannel
 	case llm.Picture, llm.Annotate, llm.Logprobs, llm.Finish:
 		c.closed = true
 	case llm.Close:
-		c.open = -1
+		c.open = slices.DeleteFunc(c.open, func(o llm.Open) bool { return o.Item == e.Item })
 	}
 }
 
 // event returns what the client is told of an event of the answer that goes on.
+// A text goes on in the message that it is in; thoughts have no place there.
 func (c *carry) event(e llm.Event) (told llm.Event, ok bool) {
 	switch e := e.(type) {
 	case llm.Start:
 		return nil, false
 	case llm.Open:
 		switch {
-		case c.open >= 0 && e.Kind == llm.MessageItem:
-			c.items[e.Item] = c.open // the text goes on in the item that it is in
+		case c.held != notTold && e.Kind == llm.MessageItem:
+			c.items[e.Item], c.held = c.held, notTold
 			return nil, false
-		case c.open >= 0:
-			c.items[e.Item] = notTold // nothing stands within a text
+		case c.held != notTold:
+			c.items[e.Item] = notTold
 			return nil, false
 		}
 		c.items[e.Item] = c.next
@@ -75,6 +79,21 @@ func (c *carry) event(e llm.Event) (told llm.Event, ok bool) {
 	return moved(e, item), item != notTold
 }
 
+// ends reports whether the message that broke off does not go on: what comes
+// stands behind it.
+func (c *carry) ends(e llm.Event) bool {
+	if c.held == notTold {
+		return false
+	}
+	switch e := e.(type) {
+	case llm.Open:
+		return e.Kind == llm.CallItem || e.Kind == llm.ServerItem
+	case llm.Finish:
+		return true
+	}
+	return false
+}
+
 // Continues reports whether another upstream could go on with what was said so
 // far: only texts and thoughts, and no call of a tool.
 func (t *Translation) Continues() bool {
@@ -85,10 +104,8 @@ func (t *Translation) Continues() bool {
 var goOn = llm.Quote("Your answer broke off. Go on exactly where it ends: repeat nothing of it, and say nothing about this.")
 
 // Continue returns the call that has another upstream go on with an answer that
-// broke off. What then comes is told as the rest of the same answer; dst gets
-// what is told in between, and noted what cannot be said. Its error is that the
-// upstream cannot take the request.
-func (t *Translation) Continue(dst []byte, out Outbound, caps *llm.Caps, noted func(llm.Notes)) (*Call, []byte, error) {
+// broke off. Its error is that the upstream cannot take the request.
+func (t *Translation) Continue(out Outbound, caps *llm.Caps) (*Call, error) {
 	c := t.carry
 	req := *c.req
 	if len(c.said) > 0 {
@@ -99,22 +116,31 @@ func (t *Translation) Continue(dst []byte, out Outbound, caps *llm.Caps, noted f
 		text := slices.Concat([]byte{'"'}, c.said, []byte{'"'})
 		req.Items = append(req.Items[:len(req.Items):len(req.Items)], message(llm.Assistant, turn, text), message(llm.User, turn+1, goOn))
 	}
-	call, err := out.Encode(&req, caps)
-	if err != nil {
-		return nil, dst, err
-	}
-	if c.open >= 0 && c.kind == llm.ReasoningItem {
-		dst = t.put(dst, llm.Close{Item: c.open})
+	return out.Encode(&req, caps)
+}
+
+// Resumed has what comes from now on told as the rest of the same answer: it is
+// that to a call of Continue, from an upstream with those abilities. dst gets
+// what is told in between, and noted what cannot be said.
+func (t *Translation) Resumed(dst []byte, call *Call, out Outbound, caps *llm.Caps, noted func(llm.Notes)) []byte {
+	c := t.carry
+	c.held = notTold
+	for _, o := range slices.Clone(c.open) {
+		if o.Kind == llm.MessageItem {
+			c.held = o.Item
+			continue
+		}
+		dst = t.put(dst, llm.Close{Item: o.Item})
 	}
 	c.usage = t.Usage(int64(len(t.Call.Body)))
 	c.usage.Output, c.usage.Estimated = max(c.usage.Output, llm.Estimate(0, t.seen).Output), true // its last count may not have come
-	c.resumed, c.items = true, map[int]int{}
+	c.items = map[int]int{}
 	t.outbound, t.caps, t.Call, t.known, t.seen = out, caps, call, false, 0
 	t.decoder, t.restore = out.Answers(call, caps), NewRestore(call.Names)
 	t.ask.Vendor, t.ask.Origin, t.ask.Noted = caps.Vendor, caps.Origin, noted
 	t.ask.Note(llm.Notes{"assume:continuation"})
 	t.ask.Note(call.Notes)
-	return call, dst, nil
+	return dst
 }
 
 func message(role llm.Role, turn int, text llm.Raw) *llm.Message {

@@ -43,6 +43,17 @@ func feed(t *testing.T, dst []byte, tr *dialect.Translation, stream string) []by
 	return dst
 }
 
+// goOn has a chat upstream go on with the answer.
+func goOn(t *testing.T, dst []byte, tr *dialect.Translation) (*dialect.Call, []byte) {
+	t.Helper()
+	caps := &llm.Caps{Model: "b"}
+	call, err := tr.Continue(openaichat.Upstream{}, caps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return call, tr.Resumed(dst, call, openaichat.Upstream{}, caps, nil)
+}
+
 const (
 	claudeBegins = `event: message_start
 data: {"type":"message_start","message":{"id":"x","role":"assistant","content":[],"usage":{"input_tokens":5,"output_tokens":1}}}
@@ -83,10 +94,7 @@ func TestContinue(t *testing.T) {
 	if !tr.Continues() {
 		t.Fatal("a text cannot be gone on with")
 	}
-	call, out, err := tr.Continue(out, openaichat.Upstream{}, &llm.Caps{Model: "b"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	call, out := goOn(t, out, tr)
 	if want := `{"role":"assistant","content":"One, \"two\","},{"role":"user","content":"Your answer broke off.`; !bytes.Contains(call.Body, []byte(want)) {
 		t.Errorf("the request has not %s\n%s", want, call.Body)
 	}
@@ -113,16 +121,54 @@ func TestContinue(t *testing.T) {
 func TestContinueThoughts(t *testing.T) {
 	tr := carried(t, openaichat.Dialect{}, `{"model":"m","stream":true,"messages":[{"role":"user","content":"count"}]}`)
 	out := feed(t, nil, tr, claudeBegins+claudeThinks)
-	call, out, err := tr.Continue(out, openaichat.Upstream{}, &llm.Caps{Model: "b"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	call, out := goOn(t, out, tr)
 	if bytes.Contains(call.Body, []byte("broke off")) || bytes.Contains(call.Body, []byte("Count.")) {
 		t.Errorf("the model is told of thoughts: %s", call.Body)
 	}
 	out = feed(t, out, tr, chatGoesOn)
 	if !bytes.Contains(out, []byte(`"content":" three."`)) || !bytes.HasSuffix(out, []byte("data: [DONE]\n\n")) {
 		t.Errorf("got %s", out)
+	}
+}
+
+// What does not go on with the text stands behind it: it was closed before.
+func TestContinueBehind(t *testing.T) {
+	const body = `{"model":"m","stream":true,"input":"count","tools":[{"type":"function","name":"f","parameters":{},"strict":false}]}`
+	for _, c := range []struct{ name, rest, want string }{
+		{"a call", `data: {"id":"y","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}}]}
+
+data: {"id":"y","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
+
+data: [DONE]
+
+`, `"call_id":"c"`},
+		{"thoughts and a call", `data: {"id":"y","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm."}}]}
+
+data: {"id":"y","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}}]}
+
+data: {"id":"y","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
+
+data: [DONE]
+
+`, `"call_id":"c"`},
+		{"nothing", `data: {"id":"y","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+`, `"text":"One, \"two\","`},
+	} {
+		tr := carried(t, openairesponses.Dialect{}, body)
+		out := feed(t, nil, tr, claudeBegins+claudeSays)
+		_, out = goOn(t, out, tr)
+		out = feed(t, out, tr, c.rest)
+		for _, want := range []string{c.want, "event: response.completed"} {
+			if !bytes.Contains(out, []byte(want)) {
+				t.Errorf("%s: the stream has not %s\n%s", c.name, want, out)
+			}
+		}
+		if added, done := bytes.Count(out, []byte("event: response.output_item.added")), bytes.Count(out, []byte("event: response.output_item.done")); added != done {
+			t.Errorf("%s: %d items began, %d ended\n%s", c.name, added, done, out)
+		}
 	}
 }
 

@@ -227,6 +227,9 @@ func moved(e llm.Event, item int) llm.Event {
 	case llm.Seal:
 		e.Item = item
 		return e
+	case llm.Running:
+		e.Item = item
+		return e
 	case llm.Close:
 		e.Item = item
 		return e

@@ -82,7 +82,11 @@ func (t *Translation) tell(dst []byte, events []llm.Event) []byte {
 	for _, e := range events {
 		t.named = t.restore.Event(t.named[:0], e)
 		for _, e := range t.named {
-			if t.carry != nil && t.carry.resumed {
+			if t.carry != nil && t.carry.items != nil {
+				if t.carry.ends(e) {
+					dst = t.put(dst, llm.Close{Item: t.carry.held})
+					t.carry.held = notTold
+				}
 				var told bool
 				if e, told = t.carry.event(e); !told {
 					continue

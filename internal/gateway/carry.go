@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -15,12 +14,12 @@ import (
 func (g *Gateway) carryOn(a *attempt, cause error) *attempt {
 	c := a.Call
 	e := llm.AsError(cause)
-	if !c.model.Continue || !a.translated() || !brokeOff(e) || !a.way.translation.Continues() {
+	if !c.model.Continue || c.ctx.Err() != nil || !a.translated() || !brokeOff(e) || !a.way.translation.Continues() {
 		return nil
 	}
+	a.done(e)
+	a.leaveProvider()
 	for {
-		a.done(e)
-		a.leaveProvider()
 		t, err := c.plan.Next(time.Now())
 		if err != nil {
 			return nil
@@ -34,12 +33,8 @@ func (g *Gateway) carryOn(a *attempt, cause error) *attempt {
 			c.take(next)
 			return next
 		}
-		e = llm.AsError(err)
-		next.failed(e)
+		next.failed(llm.AsError(err))
 		next.close()
-		if errors.Is(err, errNoWay) || c.ctx.Err() != nil {
-			return nil
-		}
 	}
 }
 
@@ -53,17 +48,13 @@ func brokeOff(e *llm.Error) bool {
 	return false
 }
 
-// errNoWay is a request that no other target can be asked to go on with.
-var errNoWay = errors.New("the answer cannot be gone on with")
-
 // goOn has an attempt take over the answer of another.
 func (g *Gateway) goOn(from, to *attempt) error {
 	translation, s := from.way.translation, from.stream
 	to.notes = slices.Clip(from.notes)
-	call, out, err := translation.Continue(s.out, to.way.outbound, to.way.caps, to.noted)
-	s.out = out
+	call, err := translation.Continue(to.way.outbound, to.way.caps)
 	if err != nil {
-		return errors.Join(errNoWay, err)
+		return err
 	}
 	if err := g.enterProvider(to); err != nil {
 		return err
@@ -76,6 +67,7 @@ func (g *Gateway) goOn(from, to *attempt) error {
 	if !to.isStream() {
 		return dialect.Truncated()
 	}
+	s.out = translation.Resumed(s.out, call, to.way.outbound, to.way.caps, to.noted)
 	to.way.translation = translation
 	translation.Watch(g.memory.watch(to))
 	s.reader.Close()
