@@ -348,3 +348,137 @@ func (g *gateway) continued(t *testing.T, a, b *upstream.Server, path string, go
 		t.Errorf("the whole response has not the joined text\n%s", got.body)
 	}
 }
+
+// endsBadly wants a stream that tells of a failure, once and last, and of no
+// good end.
+func endsBadly(t *testing.T, path, stream, code string) {
+	t.Helper()
+	failure := map[string]string{"/chat/completions": `data: {"error":`, "/responses": "event: error\n"}[path]
+	at := strings.Index(stream, failure)
+	if at < 0 || strings.Count(stream, failure) != 1 || !strings.Contains(stream[at:], `"code":"`+code+`"`) || strings.Contains(stream[at:], `"choices"`) ||
+		strings.Contains(stream, "response.completed") {
+		t.Errorf("%s: the stream does not end with the failure %s\n%s", path, code, stream)
+	}
+}
+
+// What no other can go on with ends with the failure, as does what may not.
+func TestContinuedNot(t *testing.T) {
+	t.Parallel()
+	const tools = `,"tools":[{"type":"function","function":{"name":"f","parameters":{}}}]`
+	for _, c := range []struct{ name, model, fault, further string }{
+		{"not configured", "strategy: ordered", "error-late", ""},
+		{"a call of a tool", "continue: true", "error-late 3", tools},
+		{"two answers", "continue: true", "error-late 8", `,"n":2`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			g, a, b := pair(t, "openai-chat", "openai-chat", c.model, "")
+			faulty(t, a, c.fault)
+			got := g.post(t, "/chat/completions", bodyOf("/chat/completions", "m", true, "Hi", c.further))
+			endsBadly(t, "/chat/completions", got.body, "upstream_error")
+			if n := len(calls(b)); n != 0 {
+				t.Errorf("got %d calls of the second, want none", n)
+			}
+		})
+	}
+}
+
+// Where nobody can go on, the stream ends with the failure. Those that refused
+// to go on used nothing.
+func TestContinuedInVain(t *testing.T) {
+	t.Parallel()
+	for fault, code := range map[string]string{ // of the last that went on
+		"status-500": "upstream_stream_truncated", "html": "upstream_stream_truncated", "cut 0": "upstream_stream_truncated", "error-first": "upstream_error",
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			g, a, b := pair(t, "openai-chat", "anthropic", "continue: true", "")
+			faulty(t, a, "cut")
+			faulty(t, b, fault)
+			for _, path := range []string{"/chat/completions", "/responses"} {
+				got := g.post(t, path, bodyOf(path, "m", true, "Hi", ""))
+				endsBadly(t, path, got.body, code)
+				w := g.ways(t, got.callID())
+				if w.Status < 500 || w.result("a/small") != "broken off" || w.result("b/big") == "ok" {
+					t.Errorf("%s: got %+v", path, w)
+				}
+				if fault == "status-500" && w.Input > int64(len(calls(a)[0].Body)) {
+					t.Errorf("%s: got %d tokens in, more than the first can have used of %d bytes", path, w.Input, len(calls(a)[0].Body))
+				}
+			}
+		})
+	}
+}
+
+// Three targets, of which the second breaks off too.
+func TestContinuedTwice(t *testing.T) {
+	t.Parallel()
+	a, b, c := newUpstream(t), newUpstream(t), newUpstream(t)
+	g := start(t, "providers:\n"+providerOf("a", a, "openai-chat", "")+providerOf("b", b, "anthropic", "")+providerOf("c", c, "openai-responses", "")+
+		"models:\n  m: {targets: [a/small, b/small, c/big], continue: true}\n")
+	faulty(t, a, "cut 3")
+	faulty(t, b, "cut 5")
+	for _, path := range clientPaths[:2] {
+		got := g.post(t, path, bodyOf(path, "m", true, "Hi", ""))
+		text, well := saidIn(t, path, got.body)
+		if text != "Hello from Hello from Hello from big." || !well {
+			t.Errorf("%s: got %q, ended well: %t\n%s", path, text, well, got.body)
+		}
+		clean(t, path, got.body)
+		if asked := last(t, c).Body; !strings.Contains(asked, `"Hello from Hello from "`) {
+			t.Errorf("%s: the third was asked %s", path, asked)
+		}
+	}
+}
+
+// Thoughts that broke off end there; the other target thinks for itself.
+func TestContinuedThoughts(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{"anthropic", "openai-chat"} {
+		g, a, b := pair(t, "openai-chat", next, "continue: true", "")
+		faulty(t, a, "cut 3")
+		for _, path := range clientPaths {
+			further := map[string]string{
+				"/chat/completions": `,"reasoning_effort":"high"`,
+				"/responses":        `,"reasoning":{"effort":"high","summary":"auto"}`,
+				"/messages":         `,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}`,
+			}[path]
+			got := g.post(t, path, bodyOf(path, "m", true, "Hi", further))
+			text, well := saidIn(t, path, got.body)
+			if text != "Hello from big." || !well || strings.Contains(last(t, b).Body, "broke off") {
+				t.Errorf("%s: got %q, ended well: %t, the second was asked %s\n%s", path, text, well, last(t, b).Body, got.body)
+			}
+			clean(t, path, got.body)
+		}
+	}
+}
+
+// A response that two targets wrote is kept whole, and gone on from.
+func TestContinuedStored(t *testing.T) {
+	t.Parallel()
+	g, a, b := pair(t, "openai-chat", "openai-responses", "continue: true", "")
+	faulty(t, a, "cut")
+	got := g.post(t, "/responses", bodyOf("/responses", "m", true, "Hi", ""))
+	var done struct{ Response struct{ ID string } }
+	for _, e := range frames(t, got.body) {
+		if e.name == "response.completed" {
+			json.Unmarshal([]byte(e.data), &done)
+		}
+	}
+	kept := g.object(t, http.MethodGet, "/responses/"+done.Response.ID)
+	if !strings.Contains(kept.body, `"text":"Hello from Hello from big."`) {
+		t.Errorf("got %d %s, want the joined text", kept.status, kept.body)
+	}
+	faulty(t, a, "")
+	next := g.post(t, "/responses", bodyOf("/responses", "m", false, "And now?", `,"previous_response_id":"`+done.Response.ID+`"`))
+	if outcome := observe(t, "/responses", next); outcome != "answer" {
+		t.Fatalf("got %q", outcome)
+	}
+	asked := last(t, a).Body
+	if len(calls(b)) > 1 {
+		asked = last(t, b).Body
+	}
+	if !strings.Contains(asked, `"Hello from Hello from big."`) || strings.Contains(asked, "broke off") {
+		t.Errorf("the next turn went on from %s", asked)
+	}
+}
