@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -480,5 +481,171 @@ func TestContinuedStored(t *testing.T) {
 	}
 	if !strings.Contains(asked, `"Hello from Hello from big."`) || strings.Contains(asked, "broke off") {
 		t.Errorf("the next turn went on from %s", asked)
+	}
+}
+
+// accounts is a gateway whose model m has one target with eight accounts,
+// up and up#2 to up#8. Every key is good.
+func accounts(t *testing.T, model string) (g *gateway, up *upstream.Server) {
+	t.Helper()
+	up = upstream.New()
+	t.Cleanup(up.Close)
+	return start(t, fmt.Sprintf(`providers:
+  up: {base_url: %q, api_keys: [key-1, key-2, key-3, key-4, key-5, key-6, key-7, key-8], speaks: [openai-chat, openai-responses], models: [small]}
+models:
+  m: {targets: [up/small], %s}
+`, up.URL(), model)), up
+}
+
+// talk is a conversation of a client.
+type talk struct {
+	g        *gateway
+	path     string
+	header   http.Header
+	opening  string // of the first message; the same for all turns
+	further  string // members of the request
+	messages []string
+	previous string
+}
+
+// turn makes the n-th turn, and returns the account that served it.
+func (c *talk) turn(t *testing.T, n int) (account string) {
+	t.Helper()
+	var body string
+	if c.path == "/responses" {
+		body = fmt.Sprintf(`{"model":"m","input":"%s, turn %d"%s`, c.opening, n, c.further)
+		if c.previous != "" {
+			body += fmt.Sprintf(`,"previous_response_id":%q`, c.previous)
+		}
+		body += "}"
+	} else {
+		c.messages = append(c.messages, fmt.Sprintf(`{"role":"user","content":"%s, turn %d"}`, c.opening, n))
+		body = fmt.Sprintf(`{"model":"m","messages":[%s]%s}`, strings.Join(c.messages, ","), c.further)
+	}
+	r := c.g.request(t, t.Context(), http.MethodPost, c.path, strings.NewReader(body))
+	for name, values := range c.header {
+		r.Header[name] = values
+	}
+	got := c.g.do(t, r)
+	if got.status != http.StatusOK {
+		t.Errorf("turn %d of %s: %d %s", n, c.opening, got.status, got.body)
+		return ""
+	}
+	c.messages = append(c.messages, `{"role":"assistant","content":"Hello from small."}`)
+	var answer struct{ ID string }
+	json.Unmarshal([]byte(got.body), &answer)
+	c.previous = answer.ID
+	return c.g.ways(t, got.callID()).Account
+}
+
+// Conversations stay with the account that they began with, whatever they are
+// known by, and are spread over all.
+func TestAffinity(t *testing.T) {
+	t.Parallel()
+	g, _ := accounts(t, "affinity: on")
+	const conversations, turns = 60, 6
+	var mu sync.Mutex
+	stayed, began := 0, map[string]int{}
+	moved := map[string]int{}
+	var running sync.WaitGroup
+	slots := make(chan struct{}, 6)
+	for i := range conversations {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			c := &talk{g: g, path: []string{"/chat/completions", "/responses"}[i%2], opening: fmt.Sprintf("Conversation %d", i)}
+			kind := c.path
+			switch i / 2 % 3 {
+			case 1:
+				c.opening, c.further = "Hello", fmt.Sprintf(`,"prompt_cache_key":"k%d"`, i)
+				kind += ", by key"
+			case 2:
+				c.opening, c.header = "Hello", http.Header{"Session-Id": {fmt.Sprintf("s%d", i)}}
+				kind += ", by header"
+			}
+			first := c.turn(t, 1)
+			same := 1
+			for n := 2; n <= turns; n++ {
+				if c.turn(t, n) == first {
+					same++
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			began[first]++
+			stayed += same
+			if same < turns {
+				moved[kind] += turns - same
+			}
+		})
+	}
+	running.Wait()
+	t.Logf("%d of %d turns stayed; conversations by account: %v", stayed, conversations*turns, began)
+	if stayed*100 < conversations*turns*99 {
+		t.Errorf("got %d of %d turns at the account of the first, want 99 %%; moved: %v", stayed, conversations*turns, moved)
+	}
+	const fair = float64(conversations) / 8
+	for i := range 8 {
+		account := "up"
+		if i > 0 {
+			account = fmt.Sprintf("up#%d", i+1)
+		}
+		if n := float64(began[account]); n > fair*1.25+1 || n < fair*0.75-1 {
+			t.Errorf("%s: got %g conversations, want %g, a quarter and one more or less", account, n, fair)
+		}
+	}
+}
+
+// Without affinity the turns of a conversation go anywhere.
+func TestAffinityOff(t *testing.T) {
+	t.Parallel()
+	g, _ := accounts(t, "affinity: off")
+	c := &talk{g: g, path: "/chat/completions", opening: "Hello"}
+	served := map[string]bool{}
+	for n := range 20 {
+		served[c.turn(t, n)] = true
+	}
+	if len(served) < 3 {
+		t.Errorf("20 turns went to %v, want many", served)
+	}
+}
+
+// The conversations of an account that is sick move once, and stay where they
+// are when it is well again.
+func TestAffinityMoves(t *testing.T) {
+	t.Parallel()
+	a, b := newUpstream(t), newUpstream(t)
+	g := start(t, "providers:\n"+providerOf("a", a, "openai-chat", "")+providerOf("b", b, "openai-chat", "")+
+		"models:\n  m: {targets: [a/small, b/small], strategy: weighted}\n")
+	var atA []*talk
+	for i := 0; len(atA) < 4; i++ {
+		c := &talk{g: g, path: "/chat/completions", opening: fmt.Sprintf("Conversation %d", i)}
+		if c.turn(t, 1) == "a" {
+			atA = append(atA, c)
+		}
+	}
+	faulty(t, a, "status-500")
+	for _, c := range atA {
+		for n := range 2 {
+			if at := c.turn(t, n); at != "b" {
+				t.Errorf("%s: got served by %s, want b: a fails", c.opening, at)
+			}
+		}
+	}
+	faulty(t, a, "")
+	// Calls find out that a is well, once it is asked again.
+	eventually(t, "a is well again", func() bool {
+		before := len(calls(a))
+		(&talk{g: g, path: "/chat/completions", opening: fmt.Sprintf("Later %d", time.Now().UnixNano())}).turn(t, 1)
+		return len(calls(a)) > before
+	})
+	stayed := 0
+	for _, c := range atA {
+		if c.turn(t, 9) == "b" {
+			stayed++
+		}
+	}
+	if stayed < 3 {
+		t.Errorf("%d of 4 conversations stayed where they moved to", stayed)
 	}
 }
