@@ -11,7 +11,7 @@ import (
 )
 
 // credentialHeaders are where clients send keys, and what else is theirs alone.
-var credentialHeaders = []string{"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "Proxy-Authorization"}
+var credentialHeaders = []string{"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "Proxy-Authorization", "Sec-Websocket-Protocol"}
 
 // credential finds the key that a client sends, in the one place where that
 // is done. Several headers carry keys; the first of them counts.
