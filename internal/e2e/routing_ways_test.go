@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/cli"
 	"github.com/limen-gateway/limen/internal/e2e/upstream"
 )
 
@@ -647,5 +650,218 @@ func TestAffinityMoves(t *testing.T) {
 	}
 	if stayed < 3 {
 		t.Errorf("%d of 4 conversations stayed where they moved to", stayed)
+	}
+}
+
+// Each strategy spreads calls in its own way.
+func TestStrategies(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T, model string) (g *gateway, a, b *upstream.Server) {
+		a, b = newUpstream(t), newUpstream(t)
+		return start(t, "providers:\n"+providerOf("a", a, "openai-chat", "")+providerOf("b", b, "openai-chat", "")+
+			"models:\n  m: {affinity: off, "+model+"}\n"), a, b
+	}
+	ask := func(t *testing.T, g *gateway, n int) {
+		t.Helper()
+		for i := range n {
+			if got := g.post(t, "/chat/completions", bodyOf("/chat/completions", "m", false, fmt.Sprint(i), "")); got.status != http.StatusOK {
+				t.Fatalf("got %d %s", got.status, got.body)
+			}
+		}
+	}
+	t.Run("ordered", func(t *testing.T) {
+		t.Parallel()
+		g, a, b := begin(t, "targets: [a/small, b/small]")
+		if ask(t, g, 20); len(calls(a)) != 20 || len(calls(b)) != 0 {
+			t.Errorf("got %d and %d calls, want all at the first", len(calls(a)), len(calls(b)))
+		}
+	})
+	t.Run("weighted", func(t *testing.T) {
+		t.Parallel()
+		g, a, b := begin(t, "targets: [{to: a/small, weight: 3}, {to: b/small, weight: 1}]")
+		if ask(t, g, 400); len(calls(b)) < 60 || len(calls(b)) > 140 { // 100 on average; a deviation of 8.7
+			t.Errorf("got %d and %d calls, want three to one", len(calls(a)), len(calls(b)))
+		}
+	})
+	t.Run("latency", func(t *testing.T) {
+		t.Parallel()
+		g, a, b := begin(t, "targets: [a/small, b/small], strategy: latency")
+		faulty(t, a, "pause 150")
+		if ask(t, g, 40); len(calls(a)) > 5 {
+			t.Errorf("got %d and %d calls, want few at the slow one", len(calls(a)), len(calls(b)))
+		}
+	})
+	t.Run("busy", func(t *testing.T) {
+		t.Parallel()
+		g, a, b := begin(t, "targets: [a/small, b/small], strategy: busy")
+		faulty(t, a, "hang")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var held sync.WaitGroup
+		defer held.Wait()
+		defer cancel()
+		eventually(t, "a call at a", func() bool {
+			over := make(chan struct{})
+			held.Go(func() {
+				defer close(over)
+				resp, err := g.client.Do(g.request(t, ctx, http.MethodPost, "/chat/completions", strings.NewReader(bodyOf("/chat/completions", "m", false, "Hi", ""))))
+				if err == nil {
+					resp.Body.Close()
+				}
+			})
+			for len(calls(a)) == 0 {
+				select {
+				case <-over:
+					return false
+				case <-time.After(time.Millisecond):
+				}
+			}
+			return true
+		})
+		before := len(calls(b))
+		if ask(t, g, 20); len(calls(a)) != 1 || len(calls(b)) != before+20 {
+			t.Errorf("got %d and %d calls, want all at the one that is idle", len(calls(a)), len(calls(b))-before)
+		}
+	})
+	t.Run("price", func(t *testing.T) {
+		t.Parallel()
+		up := newUpstream(t, upstream.WithModels("gpt-5", "gpt-5-mini", "unheard-of"))
+		g := start(t, fmt.Sprintf(`providers:
+  openai: {base_url: %q, api_key: %s, speaks: [openai-chat], models: [gpt-5, gpt-5-mini, unheard-of]}
+models:
+  m: {targets: [openai/unheard-of, openai/gpt-5, openai/gpt-5-mini], strategy: price}
+`, up.URL(), canary))
+		ask(t, g, 10)
+		for _, r := range calls(up) {
+			if !strings.Contains(r.Body, `"gpt-5-mini"`) {
+				t.Errorf("got %s, want the cheapest", r.Body)
+			}
+		}
+	})
+}
+
+// A call goes to no target that cannot serve it, by what the request is made
+// of, what the client's header asks for, and what the configuration says.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	const (
+		picture = `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}]}]}`
+		tools   = `{"model":"m","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}]}`
+		schema  = `{"model":"m","messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"object"}}}}`
+		plain   = `{"model":"m","messages":[{"role":"user","content":"Hi"}]}`
+		team    = `{"model":"m","messages":[{"role":"user","content":"Hi"}],"metadata":{"team":"red"}}`
+	)
+	long := bodyOf("/chat/completions", "m", false, strings.Repeat("word ", 4000), "")
+	for _, c := range []struct {
+		name, a, when string // of the first target's provider, and of the target
+		body, header  string
+		reason        string // why the first is left out; "" when it is not
+	}{
+		{"vision", "caps: {'*': {vision: false}}", "", picture, "", "no vision"},
+		{"no vision wanted", "caps: {'*': {vision: false}}", "", plain, "", ""},
+		{"tools", "caps: {'*': {tools: false}}", "", tools, "", "no tools"},
+		{"schema", "caps: {'*': {structured: false}}", "", schema, "", "no schema"},
+		{"region", "region: us", "", plain, "X-Limen-Region: eu", "region"},
+		{"no region wanted", "region: us", "", plain, "", ""},
+		{"retention", "region: us", "", plain, "X-Limen-Zero-Retention: true", "retention"},
+		{"tokens", "region: us", "tokens < 1000", long, "", "rule"},
+		{"tokens, few", "region: us", "tokens < 1000", plain, "", ""},
+		{"key", "region: us", `key == "somebody"`, plain, "", "rule"},
+		{"header", "region: us", `headers["x-tier"] == "gold"`, plain, "X-Tier: silver", "rule"},
+		{"header, fits", "region: us", `headers["x-tier"] == "gold"`, plain, "X-Tier: gold", ""},
+		{"metadata", "region: us", `metadata["team"] == "blue"`, team, "", "rule"},
+		{"metadata, fits", "region: us", `metadata.team == "red"`, team, "", ""},
+		{"operation", "region: us", `operation == "responses"`, plain, "", "rule"},
+		{"a failure", "region: us", "1 / (tokens - tokens) == 0", plain, "", "rule failed"},
+		{"a credential", "region: us", `"authorization" in headers`, plain, "", "rule"},
+		{"another credential", "region: us", `"x-api-key" in headers || "cookie" in headers`, plain, "X-Api-Key: secret", "rule"},
+		{"the socket's", "region: us", `"sec-websocket-protocol" in headers`, plain, "Sec-Websocket-Protocol: openai-insecure-api-key.x", "rule"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a, b := newUpstream(t), newUpstream(t)
+			g := start(t, "providers:\n"+providerOf("a", a, "openai-chat", ", "+c.a)+providerOf("b", b, "openai-chat", ", region: eu, zero_retention: true")+
+				fmt.Sprintf("models:\n  m: {targets: [{to: a/small, when: %q}, b/small], strategy: ordered}\n", cmp.Or(c.when, "true")))
+			r := g.request(t, t.Context(), http.MethodPost, "/chat/completions", strings.NewReader(c.body))
+			if name, value, ok := strings.Cut(c.header, ": "); ok {
+				r.Header.Set(name, value)
+			}
+			got := g.do(t, r)
+			w := g.ways(t, got.callID())
+			want := map[bool]string{true: "a", false: "b"}[c.reason == ""]
+			if got.status != http.StatusOK || w.Provider != want || c.reason != "" && w.result("a/small") != c.reason {
+				t.Errorf("got %d from %s, steps %+v, want %s, and a left out for %q\n%s", got.status, w.Provider, w.Steps, want, c.reason, got.body)
+			}
+			if c.reason != "" {
+				if why := g.why(t, got.callID()); !strings.Contains(why, "left out: "+c.reason) {
+					t.Errorf("limen why does not tell of %q\n%s", c.reason, why)
+				}
+			}
+			if log := g.log.String(); strings.Contains(log, "a rule failed on a call") != (c.reason == "rule failed") {
+				t.Errorf("the log: %s", log)
+			}
+		})
+	}
+}
+
+// why is what limen why shows of a call.
+func (g *gateway) why(t *testing.T, id string) string {
+	t.Helper()
+	var out, problems bytes.Buffer
+	if code := cli.Main(t.Context(), []string{"why", id, "--data", g.data}, &out, &problems, cli.Version{Release: "test"}, nil); code != 0 {
+		t.Errorf("limen why: exit code %d: %s", code, problems.String())
+	}
+	return out.String()
+}
+
+// A prompt that is too long for a target goes to one with room, by what is
+// known of the models.
+func TestConditionContext(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t, upstream.WithModels("gpt-4", "gpt-5-mini"))
+	g := start(t, fmt.Sprintf(`providers:
+  openai: {base_url: %q, api_key: %s, speaks: [openai-chat], models: [gpt-4, gpt-5-mini]}
+models:
+  m: {targets: [openai/gpt-4, openai/gpt-5-mini]}
+`, up.URL(), canary))
+	for _, c := range []struct {
+		words int
+		want  string
+	}{{10, "gpt-4"}, {20000, "gpt-5-mini"}} {
+		got := g.post(t, "/chat/completions", bodyOf("/chat/completions", "m", false, strings.Repeat("word ", c.words), ""))
+		if w := g.ways(t, got.callID()); got.status != http.StatusOK || w.UpstreamModel != c.want {
+			t.Errorf("%d words: got %d from %s, want %s; %+v", c.words, got.status, w.UpstreamModel, c.want, w.Steps)
+		}
+	}
+}
+
+// Where no target fits, the client is told what they lack.
+func TestConditionsNobody(t *testing.T) {
+	t.Parallel()
+	a, b := newUpstream(t), newUpstream(t)
+	g := start(t, "providers:\n"+providerOf("a", a, "openai-chat", ", region: us, caps: {'*': {vision: false}}")+providerOf("b", b, "openai-chat", ", region: us, caps: {'*': {vision: false}}")+
+		`models:
+  m: {targets: [a/small, b/small]}
+  ruled: {targets: [{to: a/small, when: 'key == "nobody"'}]}
+`)
+	const picture = `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}]}]}`
+	for _, c := range []struct{ body, header, want, said string }{
+		{picture, "", "400 unsupported_by_upstream", "vision"},
+		{bodyOf("/chat/completions", "m", false, "Hi", ""), "X-Limen-Region: eu", "400 unsupported_by_upstream", "the region that is asked for"},
+		{bodyOf("/chat/completions", "a/small", false, "Hi", ""), "X-Limen-Region: eu", "400 unsupported_by_upstream", "the region that is asked for"},
+		{bodyOf("/chat/completions", "m", false, "Hi", ""), "X-Limen-Zero-Retention: 1", "400 unsupported_by_upstream", "zero retention"},
+		{bodyOf("/chat/completions", "ruled", false, "Hi", ""), "", "403", "a rule that lets this request through"},
+	} {
+		r := g.request(t, t.Context(), http.MethodPost, "/chat/completions", strings.NewReader(c.body))
+		if name, value, ok := strings.Cut(c.header, ": "); ok {
+			r.Header.Set(name, value)
+		}
+		got := g.do(t, r)
+		if outcome := observe(t, "/chat/completions", got); outcome != c.want || !strings.Contains(got.body, c.said) {
+			t.Errorf("%s %s: got %q, want %q that names %q\n%s", c.header, c.body, outcome, c.want, c.said, got.body)
+		}
+	}
+	if n := len(calls(a)) + len(calls(b)); n != 0 {
+		t.Errorf("%d calls reached an upstream, want none", n)
 	}
 }
