@@ -20,6 +20,7 @@ import (
 // ways is a record with what routing leaves in it.
 type ways struct {
 	record
+	Key       string
 	Account   string
 	Notes     []string
 	CacheMiss string `json:"cache_miss"`
@@ -863,5 +864,69 @@ func TestConditionsNobody(t *testing.T) {
 	}
 	if n := len(calls(a)) + len(calls(b)); n != 0 {
 		t.Errorf("%d calls reached an upstream, want none", n)
+	}
+}
+
+// A turn whose prompt was expected in the upstream's cache says why it was not
+// read.
+func TestCacheMiss(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("Call me Ishmael. ", 400)
+	message := func(role, text string) string { return fmt.Sprintf(`{"role":%q,"content":%q}`, role, text) }
+	body := func(further string, messages ...string) string {
+		return fmt.Sprintf(`{"model":"m","prompt_cache_key":"k","messages":[%s]%s}`, strings.Join(messages, ","), further)
+	}
+	const tool = `,"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"tool_choice":"none"`
+	first := []string{message("system", long), message("user", "cached")}
+	for _, c := range []struct{ name, model, before, after, want string }{
+		{"read", "affinity: on", body("", first...), body("", append(first, message("assistant", "Hello"), message("user", "again, cached"))...), ""},
+		{"not there", "affinity: on", body("", first...), body("", append(first, message("assistant", "Hello"), message("user", "again"))...), "the upstream did not read it, 0s after"},
+		{"tools", "affinity: on", body("", first...), body(tool, append(first, message("assistant", "Hello"), message("user", "again"))...), "the tools changed"},
+		{"history", "affinity: on", body("", first...), body("", message("system", long[:600]+"Call me Ahab. "+long), message("user", "again")), "the conversation changed between its bytes 512 and 768"},
+		{"another model", "affinity: off", body("", first...), body("", append(first, message("user", "again"))...), "another model answered: big after small"},
+		{"another account", "affinity: off", body("", first...), body("", append(first, message("user", "again"))...), "another account answered: b after a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a, b := newUpstream(t), newUpstream(t)
+			target := map[string]string{"another account": "b/small", "another model": "a/big"}[c.name]
+			if target == "" {
+				target = "b/small"
+			}
+			g := start(t, "providers:\n"+providerOf("a", a, "openai-chat", "")+providerOf("b", b, "openai-chat", "")+
+				fmt.Sprintf("models:\n  m: {targets: [{to: a/small, when: 'headers[\"x-go\"] == \"\"'}, %s], strategy: ordered, %s}\n", target, c.model))
+			var got reply
+			for i, text := range []string{c.before, c.after} {
+				r := g.request(t, t.Context(), http.MethodPost, "/chat/completions", strings.NewReader(text))
+				if i == 1 && strings.HasPrefix(c.name, "another") {
+					r.Header.Set("X-Go", "elsewhere")
+				}
+				got = g.do(t, r)
+				if outcome := observe(t, "/chat/completions", got); outcome != "answer" {
+					t.Fatalf("turn %d: got %q %s", i, outcome, got.body)
+				}
+				if w := g.ways(t, got.callID()); i == 0 && w.CacheMiss != "" {
+					t.Errorf("the first turn missed: %q", w.CacheMiss)
+				}
+			}
+			w := g.ways(t, got.callID())
+			if !strings.HasPrefix(w.CacheMiss, c.want) || (c.want == "") != (w.CacheMiss == "") {
+				t.Errorf("got %q, want %q", w.CacheMiss, c.want)
+			}
+			if why := g.why(t, got.callID()); strings.Contains(why, "not read: "+c.want) != (c.want != "") {
+				t.Errorf("limen why: %s", why)
+			}
+			reads, misses := 1, 1
+			if c.want == "" {
+				reads, misses = 2, 0
+			}
+			metrics := g.metrics(t)
+			for result, n := range map[string]int{"read": reads, "missed": misses} {
+				line := fmt.Sprintf("limen_prompt_cache_total{limen_key_id=%q,result=%q} %d\n", w.Key, result, n)
+				if strings.Contains(metrics, line) != (n > 0) {
+					t.Errorf("the metrics lack %s", line)
+				}
+			}
+		})
 	}
 }
