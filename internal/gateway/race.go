@@ -77,10 +77,14 @@ func (g *Gateway) race(first *attempt, header http.Header, body *sharedBody) (*a
 					loser = first
 				}
 				loser.lose()
-				if o := <-results; o.panic != nil {
-					panic(o.panic)
+				late := <-results
+				if late.panic != nil {
+					panic(late.panic)
 				}
-				loser.failed(clientLeft(nil))
+				if late.err == nil {
+					late.err = clientLeft(nil)
+				}
+				loser.failed(llm.AsError(late.err))
 				loser.close()
 			}
 			return o.attempt, nil
