@@ -95,9 +95,11 @@ func (c *carry) ends(e llm.Event) bool {
 }
 
 // Continues reports whether another upstream could go on with what was said so
-// far: only texts and thoughts, and no call of a tool.
+// far: only texts and thoughts, and no call of a tool. One that is held to JSON
+// would begin anew.
 func (t *Translation) Continues() bool {
-	return t.carry != nil && !t.carry.closed && !t.ended && t.loop == nil
+	c := t.carry
+	return c != nil && !c.closed && !t.ended && t.loop == nil && (len(c.said) == 0 || c.req.Format.Kind == llm.FreeText)
 }
 
 // goOn is what the model is told behind what was said.

@@ -172,6 +172,19 @@ data: [DONE]
 	}
 }
 
+// Who is held to JSON begins it anew: both halves are none together.
+func TestContinueNotJSON(t *testing.T) {
+	tr := carried(t, openaichat.Dialect{}, `{"model":"m","stream":true,"messages":[{"role":"user","content":"count"}],"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"object"}}}}`)
+	out := feed(t, nil, tr, claudeBegins)
+	if !tr.Continues() {
+		t.Error("what has said nothing is not gone on with")
+	}
+	feed(t, out, tr, claudeSays)
+	if tr.Continues() {
+		t.Error("JSON is gone on with")
+	}
+}
+
 // What has begun a call of a tool is not gone on with: it might be run twice.
 func TestContinueNot(t *testing.T) {
 	tr := carried(t, openaichat.Dialect{}, `{"model":"m","stream":true,"messages":[{"role":"user","content":"count"}],"tools":[{"type":"function","function":{"name":"f"}}]}`)

@@ -373,6 +373,7 @@ func TestContinuedNot(t *testing.T) {
 	for _, c := range []struct{ name, model, fault, further string }{
 		{"not configured", "strategy: ordered", "error-late", ""},
 		{"a call of a tool", "continue: true", "error-late 3", tools},
+		{"JSON", "continue: true", "error-late 2", `,"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`},
 		{"two answers", "continue: true", "error-late 8", `,"n":2`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
