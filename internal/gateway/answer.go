@@ -40,6 +40,7 @@ type answer struct {
 	requestID string
 
 	mu        sync.Mutex
+	giveUp    context.CancelCauseFunc // ends the attempts under way, where others may be made; else nil
 	timer     *time.Timer
 	due       time.Time // when the timer fires
 	over      bool
@@ -156,8 +157,7 @@ func (a *answer) tick() {
 		return
 	}
 	now := time.Now()
-	if now.Sub(a.since) >= a.limit() {
-		a.expire()
+	if now.Sub(a.since) >= a.limit() && !a.expire(now) {
 		return
 	}
 	if now.Sub(a.begun) >= a.set.Total {
@@ -165,10 +165,12 @@ func (a *answer) tick() {
 		return
 	}
 	if a.beating() && now.Sub(a.lastWrite) >= a.set.Heartbeat {
+		silent := a.since
 		if err := a.writeLocked(heartbeat); err != nil {
 			a.cancel(clientLeft(err))
 			return
 		}
+		a.since = silent // which it still is
 	}
 	a.arm(now, a.next(now))
 }
@@ -176,17 +178,32 @@ func (a *answer) tick() {
 // heartbeat is a comment frame: the only kind of frame that no client minds.
 var heartbeat = []byte(": keepalive\n\n")
 
-func (a *answer) expire() {
+// expire ends what was waited for too long. It reports whether the call goes on.
+func (a *answer) expire(now time.Time) bool {
 	switch a.stage {
 	case readingBody:
 		a.cancel(llm.Errorf(llm.SlowBody, "The body of the request did not come in time."))
 		a.rc.SetReadDeadline(time.Unix(1, 0))
+		return false
 	case draining:
 		a.cancel(nil)
-	default:
-		e := llm.Errorf(llm.UpstreamTimeout, "The upstream was silent for %s.", a.limit())
-		a.cancel(e)
+		return false
 	}
+	e := llm.Errorf(llm.UpstreamTimeout, "The upstream was silent for %s.", a.limit())
+	if a.giveUp == nil {
+		a.cancel(e)
+		return false
+	}
+	a.giveUp(e)
+	a.since = now
+	return true
+}
+
+// try begins attempts that giveUp ends when they are waited for too long.
+func (a *answer) try(giveUp context.CancelCauseFunc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.giveUp = giveUp
 }
 
 // skipTime is how long a client that is refused has for the rest of its body.

@@ -46,11 +46,20 @@ type attempt struct {
 
 	began      time.Time
 	deadline   *time.Timer   // for the answer to begin; nil when there is none
+	exit       route.Leave   // what the deadline asks
+	beginning  atomic.Int32  // undecided, inTime or tooLate
 	firstToken time.Duration // from began until there was something for the client
 	wait       time.Duration // what the upstream's Retry-After said
 	told       bool          // the plan knows what came of it
 	settled    bool          // what it used is in the call's usage
 }
+
+// What is known of an answer that has a deadline to begin.
+const (
+	undecided = iota
+	inTime
+	tooLate
+)
 
 // stream is an upstream's event stream on its way to the client.
 type stream struct {
@@ -59,6 +68,7 @@ type stream struct {
 	buf      *[]byte
 	out      []byte // frames for the client that are not written yet
 	last     int    // where in out the last of them begins
+	heard    bool   // an event came since the timer was told
 }
 
 // sharedBody is the body of a client's request, which several attempts may be
@@ -90,9 +100,6 @@ func (b *sharedBody) release() {
 // close gives back all that the attempt holds.
 func (a *attempt) close() {
 	a.done(a.Err)
-	if a.deadline != nil {
-		a.deadline.Stop()
-	}
 	if a.tools != nil {
 		a.tools.Close()
 	}
@@ -135,8 +142,8 @@ func (g *Gateway) open(a *attempt, header http.Header, body *sharedBody) error {
 		return err
 	}
 	a.firstToken = time.Since(a.began)
-	if a.deadline != nil && !a.deadline.Stop() {
-		return ended(a.ctx, a.ctx.Err())
+	if a.deadline != nil && !a.begins() {
+		return a.late()
 	}
 	return nil
 }
@@ -177,8 +184,8 @@ func (a *attempt) beginStream() error {
 	s := &stream{follower: a.follow(), reader: a.frames(a.resp.Body), buf: buf, out: *buf}
 	a.stream = s
 	for {
-		if err := s.follow(); err != nil {
-			return a.redacted(err)
+		if err := a.listen(); err != nil {
+			return err
 		}
 		if s.follower.Done() || a.paused() || s.follower.Begun() && len(s.out) > 0 {
 			return nil
@@ -206,6 +213,21 @@ func (a *attempt) fill() error {
 	return nil
 }
 
+// listen handles the frames that have come. The client may hear nothing of
+// them, but the upstream was not silent.
+func (a *attempt) listen() error {
+	s := a.stream
+	err := s.follow()
+	if s.heard {
+		s.heard = false
+		a.answer.progress()
+	}
+	if err != nil {
+		return a.redacted(err)
+	}
+	return nil
+}
+
 // follow handles the frames that are in the reader's buffer.
 func (s *stream) follow() error {
 	for !s.follower.Done() {
@@ -216,6 +238,7 @@ func (s *stream) follow() error {
 		if len(frame.Data) == 0 {
 			continue // the gateway sends its own when there is silence
 		}
+		s.heard = true
 		var pass bool
 		var err error
 		s.last = len(s.out)

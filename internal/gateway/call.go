@@ -35,6 +35,7 @@ type Call struct {
 
 	set        *Settings
 	ctx        context.Context // ends when the client leaves or a wait is over
+	upstream   context.Context // ends with ctx, and when the attempts under way are given up
 	cancel     context.CancelCauseFunc
 	answer     *answer
 	model      *route.Model

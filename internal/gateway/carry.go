@@ -20,7 +20,7 @@ func (g *Gateway) carryOn(a *attempt, cause error) *attempt {
 	a.done(e)
 	a.leaveProvider()
 	for {
-		t, err := c.plan.Next(time.Now())
+		t, err := c.next()
 		if err != nil {
 			return nil
 		}
@@ -67,6 +67,9 @@ func (g *Gateway) goOn(from, to *attempt) error {
 	if !to.isStream() {
 		return dialect.Truncated()
 	}
+	if to.deadline != nil && !to.begins() {
+		return to.late()
+	}
 	s.out = translation.Resumed(s.out, call, to.way.outbound, to.way.caps, to.noted)
 	to.way.translation = translation
 	translation.Watch(g.memory.watch(to))
@@ -75,8 +78,5 @@ func (g *Gateway) goOn(from, to *attempt) error {
 	to.body, from.body = from.body, nil
 	from.stream = nil
 	to.firstToken = time.Since(to.began)
-	if to.deadline != nil {
-		to.deadline.Stop()
-	}
 	return nil
 }

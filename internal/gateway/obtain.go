@@ -127,7 +127,7 @@ func (g *Gateway) obtain(c *Call, header http.Header, buf *[]byte) (*attempt, er
 	body := c.share(buf)
 	defer body.release()
 	for {
-		t, err := c.plan.Next(time.Now())
+		t, err := c.next()
 		if err != nil {
 			return nil, err
 		}
@@ -184,6 +184,25 @@ func (a *attempt) forget(e *llm.Error, header http.Header, body *sharedBody) (*a
 	return again, a.Dialect.Inspect(*less, &again.Request)
 }
 
+// next is the target for the next attempt, or why there is none. What upstreams
+// are silent for ends only the attempts at them, if there may be others.
+func (c *Call) next() (*route.Target, error) {
+	if c.ctx.Err() != nil {
+		return nil, ended(c.ctx, c.ctx.Err())
+	}
+	t, err := c.plan.Next(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	c.upstream = c.ctx
+	if len(c.model.Targets) > 1 {
+		var giveUp context.CancelCauseFunc
+		c.upstream, giveUp = context.WithCancelCause(c.ctx)
+		c.answer.try(giveUp)
+	}
+	return t, nil
+}
+
 // take makes an attempt the call's, in place of one that failed.
 func (c *Call) take(a *attempt) {
 	if c.at != nil && c.at != a {
@@ -215,15 +234,42 @@ const againAfter = 25 * time.Millisecond
 func (g *Gateway) attempt(c *Call, t *route.Target) *attempt {
 	w, _ := g.wayTo(c, t)
 	a := c.preview(t, w)
-	if limit := c.model.FirstToken; limit > 0 && c.plan.Left(a.began) {
-		a.ctx, a.cancel = context.WithCancelCause(c.ctx)
-		a.deadline = time.AfterFunc(limit, func() {
-			a.cancel(llm.Errorf(llm.UpstreamTimeout, "The upstream did not begin its answer within %s.", limit))
-		})
-	} else if c.model.Hedge != nil {
-		a.ctx, a.cancel = context.WithCancelCause(c.ctx)
+	a.ctx = c.upstream
+	limit := c.model.FirstToken
+	slow := false
+	if limit > 0 {
+		a.exit, slow = c.plan.Leave()
+	}
+	if slow || c.model.Hedge != nil {
+		a.ctx, a.cancel = context.WithCancelCause(c.upstream)
+	}
+	if slow {
+		a.deadline = time.AfterFunc(limit, func() { a.leave(limit) })
 	}
 	return a
+}
+
+// leave gives an attempt up that did not begin to answer within the limit, if
+// there may be another one. Else it is looked at again after as long.
+func (a *attempt) leave(limit time.Duration) {
+	switch {
+	case a.beginning.Load() != undecided:
+	case !a.exit.Take(time.Now()):
+		time.AfterFunc(limit, func() { a.leave(limit) })
+	case a.beginning.CompareAndSwap(undecided, tooLate):
+		a.cancel(a.late())
+	}
+}
+
+// begins reports whether the attempt was not given up before it began to answer.
+func (a *attempt) begins() bool {
+	a.deadline.Stop()
+	return a.beginning.CompareAndSwap(undecided, inTime)
+}
+
+// late is why an attempt was given up.
+func (a *attempt) late() *llm.Error {
+	return llm.Errorf(llm.UpstreamTimeout, "The upstream did not begin its answer within %s.", a.model.FirstToken)
 }
 
 // preview is an attempt that the plan knows nothing of.
@@ -249,9 +295,12 @@ func (a *attempt) done(e *llm.Error) {
 		return
 	}
 	a.told = true
+	if a.deadline != nil {
+		a.begins() // or never will: there is nothing to give up any more
+	}
 	now := time.Now()
 	a.plan.Done(a.Target, route.Outcome{
-		Err: e, FirstToken: a.firstToken, Wait: a.wait, Dialed: a.sent,
+		Err: e, FirstToken: a.firstToken, Wait: a.wait, Dialed: a.sent, Left: a.beginning.Load() == tooLate,
 		Canceled: a.lost || e != nil && e.Kind == llm.Canceled,
 	}, now)
 }

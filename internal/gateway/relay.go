@@ -95,9 +95,7 @@ func (a *attempt) pass() (err error) {
 		if a.paused() {
 			s.out, s.last, err = a.runCalls(s.out, a.hand)
 		} else if err = a.fill(); err == nil && !s.follower.Done() {
-			if err = s.follow(); err != nil {
-				err = a.redacted(err)
-			}
+			err = a.listen()
 		}
 		if err != nil {
 			return err

@@ -28,6 +28,7 @@ type Plan struct {
 
 	again   bool // the last failure allows its target another try
 	retry   bool // the last failure allows another try
+	left    bool // the retry budget had room for another try already
 	last    *llm.Error
 	ruleErr error
 }
@@ -185,7 +186,7 @@ func (p *Plan) Next(now time.Time) (*Target, error) {
 		return p.begin(0, claimed{}, now), nil
 	}
 	first := p.count == 0
-	if !first && (!p.retry || p.count >= p.retries.Attempts || !p.room(at)) {
+	if !first && (!p.retry || p.count >= p.retries.Attempts || !p.left && !p.room(at)) {
 		return nil, p.failed()
 	}
 	i, probe := p.choose(at, first)
@@ -195,7 +196,7 @@ func (p *Plan) Next(now time.Time) (*Target, error) {
 		}
 		return nil, p.nobody(at)
 	}
-	if !first && !p.router.budget.take(at, p.limit()) { // somebody else was faster
+	if !first && !p.left && !p.router.budget.take(at, p.limit()) { // somebody else was faster
 		p.model.Targets[i].Health.abandon(probe)
 		return nil, p.failed()
 	}
@@ -234,19 +235,31 @@ func (p *Plan) begin(i int, probe claimed, now time.Time) *Target {
 	return &p.model.Targets[i]
 }
 
-// Left reports whether another target could be tried if the one under way
+// Leave is the right to give an attempt up that is slow. It may be used by any
+// goroutine.
+type Leave struct {
+	budget *budget
+	limit  limit
+}
+
+// Take takes room in the retry budget for the attempt in place of the slow one.
+// Without it, that one is still the best that there is. Outcome.Left tells the
+// plan.
+func (l *Leave) Take(now time.Time) bool { return l.budget.take(now.UnixNano(), l.limit) }
+
+// Leave reports whether another target could be tried if the one under way
 // failed: only then is it worth giving up on one that is slow.
-func (p *Plan) Left(now time.Time) bool {
-	at := now.UnixNano()
-	if p.count >= p.retries.Attempts || !p.room(at) {
-		return false
+func (p *Plan) Leave() (Leave, bool) {
+	leave := Leave{&p.router.budget, p.limit()}
+	if p.count >= p.retries.Attempts || leave.limit.percent <= 0 {
+		return leave, false
 	}
 	for i := range p.model.Targets {
 		if p.open(i) && p.model.Targets[i].Health.well() {
-			return true
+			return leave, true
 		}
 	}
-	return false
+	return leave, false
 }
 
 // Hedge returns a second target to ask while the first is slow, if the model
@@ -283,6 +296,7 @@ type Outcome struct {
 	FirstToken time.Duration // 0 when the answer did not begin
 	Canceled   bool          // nobody waits for it any more: it says nothing of the target
 	Dialed     bool          // the upstream was reached
+	Left       bool          // it was slow and given up for another, for which Leave had room
 	Wait       time.Duration // what its Retry-After said; Err's may be a guess
 }
 
@@ -310,7 +324,7 @@ func (p *Plan) Done(t *Target, o Outcome, now time.Time) {
 	}
 	v := o.judge()
 	tr.outcome = v.word
-	p.retry, p.again, p.last = v.retry, v.again, o.Err
+	p.retry, p.again, p.left, p.last = v.retry, v.again, o.Left, o.Err
 	if v.unsent {
 		p.count--
 	}

@@ -742,7 +742,7 @@ func TestHedge(t *testing.T) {
 	for range 200 {
 		p := b.r.Plan(m, &Query{}, b.now)
 		one, _ := p.Next(b.now)
-		if !p.Left(b.now) {
+		if _, left := p.Leave(); !left {
 			t.Fatal("no other is left")
 		}
 		if two, ok := p.Hedge(b.now); ok {
@@ -764,7 +764,10 @@ func TestHedge(t *testing.T) {
 	for range 100 {
 		p := b.r.Plan(m, &Query{}, b.now)
 		one, _ := p.Next(b.now)
-		if _, ok := p.Hedge(b.now); ok || p.Left(b.now) {
+		if _, ok := p.Hedge(b.now); ok {
+			t.Fatal("a sick target is asked as well")
+		}
+		if _, left := p.Leave(); left {
 			t.Fatal("a sick target is left")
 		}
 		p.Done(one, fine, b.now)
@@ -774,6 +777,41 @@ func TestHedge(t *testing.T) {
 	}
 	if n := m.Targets[0].Health.inFlight.Load() + m.Targets[1].Health.inFlight.Load(); n != 0 {
 		t.Errorf("%d calls are under way", n)
+	}
+}
+
+// What is slow is given up only where the retry budget has room for another
+// attempt, and that attempt then has it, whoever else takes the rest.
+func TestLeave(t *testing.T) {
+	b := newBench(t, accounts(2))
+	slow := Outcome{Err: &llm.Error{Kind: llm.UpstreamTimeout}, Left: true}
+	var plans []*Plan
+	for range 20 {
+		p := b.r.Plan(b.m, &Query{}, b.now)
+		p.Next(b.now)
+		plans = append(plans, &p)
+	}
+	left := 0
+	var leaves []*Plan
+	for _, p := range plans {
+		leave, ok := p.Leave()
+		if !ok {
+			t.Fatal("no other is left")
+		}
+		if leave.Take(b.now) {
+			leaves = append(leaves, p)
+			left++
+		}
+	}
+	for _, p := range leaves {
+		one := &b.m.Targets[p.try(0).target]
+		p.Done(one, slow, b.now)
+		if two, err := p.Next(b.now); err != nil || two == one {
+			t.Errorf("got %v, %v, want another target", two, err)
+		}
+	}
+	if left != fewExtra-forProbes {
+		t.Errorf("%d calls left their targets, want %d", left, fewExtra-forProbes)
 	}
 }
 
