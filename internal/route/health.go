@@ -141,7 +141,7 @@ type Snapshot struct {
 	InFlight      int64         // calls under way
 	Conversations int64         // that stay with it
 	FirstToken    time.Duration // decayed mean; 0 when not known
-	ErrorRate     float64       // of the last ten seconds
+	ErrorRate     float64       // of the last ten seconds, with what the account was to blame for
 	Calls         int64         // in the last ten seconds
 }
 
@@ -157,6 +157,8 @@ func (h *Health) Snapshot(now time.Time) Snapshot {
 		s.State, s.Until = "cooling", now.Add(wait)
 	}
 	good, bad := h.recent.sum(at)
+	_, ofAccount := h.account.recent.sum(at)
+	bad += ofAccount
 	if s.Calls = good + bad; s.Calls > 0 {
 		s.ErrorRate = float64(bad) / float64(s.Calls)
 	}
