@@ -211,6 +211,14 @@ type record struct {
 	Output        int64  `json:"output_tokens"`
 	Total         int64  `json:"total_tokens"`
 	Estimated     bool   `json:"estimated"`
+
+	Account string   `json:"account"`
+	Notes   []string `json:"notes"`
+	Steps   []struct {
+		Account string `json:"account"`
+		Result  string `json:"result"`
+		Tried   bool   `json:"tried"`
+	} `json:"steps"`
 }
 
 // admin asks the admin API.
