@@ -17,13 +17,11 @@ import (
 type ways struct {
 	record
 	Key       string
-	Account   string
-	Notes     []string
 	CacheMiss string `json:"cache_miss"`
 	Steps     []struct {
 		Target, Account, Result string
 		Tried                   bool
-	}
+	} `json:"steps"`
 }
 
 func (g *gateway) ways(t *testing.T, id string) (w ways) {

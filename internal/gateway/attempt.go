@@ -97,7 +97,7 @@ func (b *sharedBody) release() {
 	}
 }
 
-// close gives back all that the attempt holds.
+// close gives back all that the attempt holds. It may be called again.
 func (a *attempt) close() {
 	a.done(a.Err)
 	if a.tools != nil {
@@ -117,6 +117,7 @@ func (a *attempt) close() {
 	if a.body != nil {
 		a.body.release()
 	}
+	a.tools, a.stream, a.resp, a.lent, a.body = nil, nil, nil, nil, nil
 	a.leaveProvider()
 	a.cancel(nil)
 }

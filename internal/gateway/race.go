@@ -60,10 +60,10 @@ func (g *Gateway) race(first *attempt, header http.Header, body *sharedBody) (*a
 			}
 		case o := <-results:
 			running--
-			if o.panic != nil {
-				panic(o.panic)
-			}
 			switch {
+			case o.panic != nil:
+				abandon(results, running, first, second)
+				panic(o.panic)
 			case o.err != nil && running == 0:
 				return o.attempt, o.err
 			case o.err != nil:
@@ -79,6 +79,7 @@ func (g *Gateway) race(first *attempt, header http.Header, body *sharedBody) (*a
 				loser.lose()
 				late := <-results
 				if late.panic != nil {
+					abandon(results, 0, first, second)
 					panic(late.panic)
 				}
 				if late.err == nil {
@@ -96,4 +97,21 @@ func (g *Gateway) race(first *attempt, header http.Header, body *sharedBody) (*a
 func (a *attempt) lose() {
 	a.lost = true
 	a.cancel(nil)
+}
+
+// abandon ends attempts of which one panicked, when all have come to an end.
+func abandon(results <-chan opened, running int, attempts ...*attempt) {
+	for _, a := range attempts {
+		if a != nil {
+			a.lose()
+		}
+	}
+	for range running {
+		<-results
+	}
+	for _, a := range attempts {
+		if a != nil {
+			a.close()
+		}
+	}
 }
