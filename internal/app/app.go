@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -130,8 +131,9 @@ func Run(ctx context.Context, opts Options) (err error) {
 		AdminAPI: api,
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,
-			Models: func() int { return len(a.catalog.Table().All()) },
-			Bodies: func() int64 { return a.gateway.Bodies() },
+			Models:  func() int { return len(a.catalog.Table().All()) },
+			Bodies:  func() int64 { return a.gateway.Bodies() },
+			Targets: a.targets,
 		}),
 	})
 	if err := a.apply(ctx, cfg); err != nil {
@@ -312,3 +314,27 @@ func (a *app) Problems() []string {
 
 // errStopping is what calls that outlast the drain are told.
 var errStopping = &llm.Error{Kind: llm.Unavailable, Message: "The gateway is being restarted. Please try again.", RetryAfter: time.Second}
+
+// targets are those that were called, for metrics. Models that stand for the
+// same target share its health.
+func (a *app) targets() iter.Seq[telemetry.Target] {
+	return func(yield func(telemetry.Target) bool) {
+		now, seen := time.Now(), map[*route.Health]bool{}
+		for _, m := range a.catalog.Table().All() {
+			for i := range m.Targets {
+				t := &m.Targets[i]
+				if seen[t.Health] {
+					continue
+				}
+				seen[t.Health] = true
+				s := t.Health.Snapshot(now)
+				if !s.Called {
+					continue
+				}
+				if !yield(telemetry.Target{Provider: t.Upstream.Name, Account: t.Account, Model: t.Model, Available: s.State == "ok", InFlight: s.InFlight}) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -135,6 +135,7 @@ func (h *Health) FirstToken95() time.Duration {
 // Snapshot is how it stands with a target, for people.
 type Snapshot struct {
 	State         string        // "ok", "half-open", "cooling"
+	Called        bool          // since the start
 	Until         time.Time     // when it is tried again, while it is cooling
 	LastError     string        // kind of the last failure; empty when there was none
 	Failed        time.Time     // when that was
@@ -148,7 +149,7 @@ type Snapshot struct {
 // Snapshot tells how it stands with a target.
 func (h *Health) Snapshot(now time.Time) Snapshot {
 	at := now.UnixNano()
-	s := Snapshot{State: "ok", InFlight: h.inFlight.Load(), Conversations: h.held.Load(), FirstToken: time.Duration(h.first.mean.Load())}
+	s := Snapshot{State: "ok", Called: h.first.asked.Load() != 0, InFlight: h.inFlight.Load(), Conversations: h.held.Load(), FirstToken: time.Duration(h.first.mean.Load())}
 	switch state, _, wait := h.state(at); state {
 	case well:
 	case halfOpen, probing:

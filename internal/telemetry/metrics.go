@@ -4,6 +4,7 @@
 package telemetry
 
 import (
+	"iter"
 	"net/http"
 	"strconv"
 	"sync"
@@ -51,6 +52,8 @@ type Gauges struct {
 	LogDropped     func() int64 // log lines that did not fit
 	Models         func() int   // models that are offered
 	Bodies         func() int64 // bytes of memory for the bodies of requests
+	// Targets are those that were called, each once.
+	Targets func() iter.Seq[Target]
 }
 
 var durationBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68}
@@ -89,7 +92,7 @@ func NewMetrics(g Gauges) *Metrics {
 		gauge("limen_log_dropped", "Log lines dropped because nobody read them.", func() float64 { return float64(g.LogDropped()) }),
 		gauge("limen_models", "Models that are offered.", func() float64 { return float64(g.Models()) }),
 		gauge("limen_request_bodies_bytes", "Memory for the bodies of requests.", func() float64 { return float64(g.Bodies()) }),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		targets{g.Targets}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -184,7 +186,11 @@ func metrics(t *testing.T, m *Metrics) string {
 }
 
 func TestMetrics(t *testing.T) {
-	m := NewMetrics(Gauges{JournalPending: func() int64 { return 3 }, LogDropped: func() int64 { return 4 }, Models: func() int { return 5 }, Bodies: func() int64 { return 6 }})
+	m := NewMetrics(Gauges{JournalPending: func() int64 { return 3 }, LogDropped: func() int64 { return 4 }, Models: func() int { return 5 }, Bodies: func() int64 { return 6 },
+		Targets: func() iter.Seq[Target] {
+			return slices.Values([]Target{{Provider: "p", Account: "p", Model: "m", Available: true, InFlight: 2}, {Provider: "p", Account: "p#2", Model: "m"}})
+		},
+	})
 	for range 3 {
 		m.Begin()
 	}
@@ -204,6 +210,9 @@ func TestMetrics(t *testing.T) {
 		`gen_ai_server_request_duration_seconds_sum{` + labels + `} 3`,
 		`gen_ai_server_request_duration_seconds_count{` + labels + `} 1`,
 		`gen_ai_server_time_to_first_token_seconds_count{` + labels + `} 1`,
+		`limen_target_available{gen_ai_provider_name="p",gen_ai_response_model="m",limen_account="p"} 1`,
+		`limen_target_available{gen_ai_provider_name="p",gen_ai_response_model="m",limen_account="p#2"} 0`,
+		`limen_target_in_flight{gen_ai_provider_name="p",gen_ai_response_model="m",limen_account="p"} 2`,
 		`limen_active_requests 1`, `limen_journal_pending 3`, `limen_log_dropped 4`, `limen_models 5`,
 	} {
 		if !strings.Contains(text, want+"\n") {
