@@ -224,18 +224,23 @@ type record struct {
 // admin asks the admin API.
 func (g *gateway) admin(t *testing.T, method, path, body string, into any) {
 	t.Helper()
-	r, err := http.NewRequest(method, g.root()+"/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+g.password)
-	got := g.do(t, r)
+	got := g.do(t, g.adminRequest(t, method, path, body))
 	if got.status != http.StatusOK {
 		t.Fatalf("%s %s: got %d %s, want 200", method, path, got.status, got.body)
 	}
 	if err := json.Unmarshal([]byte(got.body), into); err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
+}
+
+func (g *gateway) adminRequest(t *testing.T, method, path, body string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequest(method, g.root()+"/api/v1"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+g.password)
+	return r
 }
 
 // records are all calls that are accounted for, the newest first.
@@ -246,22 +251,22 @@ func (g *gateway) records(t *testing.T) []record {
 	return list.Calls
 }
 
-// record is the one record of a call. It waits for it: a call whose client
-// left ends a moment later.
-func (g *gateway) record(t *testing.T, requestID string) record {
+// record is the record of a call. It waits for it: a call whose client left ends
+// a moment later.
+func (g *gateway) record(t *testing.T, requestID string) (r record) {
 	t.Helper()
-	var found []record
-	for deadline := time.Now().Add(patience); len(found) == 0 && time.Now().Before(deadline); {
-		for _, r := range g.records(t) {
-			if r.RequestID == requestID {
-				found = append(found, r)
-			}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		got := g.do(t, g.adminRequest(t, http.MethodGet, "/calls/"+requestID, ""))
+		switch {
+		case got.status == http.StatusNotFound:
+			continue
+		case got.status != http.StatusOK || json.Unmarshal([]byte(got.body), &r) != nil:
+			t.Fatalf("call %s: %d %s", requestID, got.status, got.body)
 		}
+		return r
 	}
-	if len(found) != 1 {
-		t.Fatalf("call %s is in the usage %d times, want once", requestID, len(found))
-	}
-	return found[0]
+	t.Fatalf("call %s is not in the usage", requestID)
+	return r
 }
 
 // reload changes the configuration of a gateway that runs.
