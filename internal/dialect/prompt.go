@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"strconv"
 
@@ -55,18 +56,35 @@ func (p *Prompt) Limit() int64 {
 func (p *Prompt) Opening() uint64 {
 	var d xxhash.Digest
 	d.Reset()
-	d.Write(p.Instructions)
+	sample(&d, p.Instructions)
 	if jsonedit.KindOf(p.Items) != jsonedit.KindArray {
-		d.Write(p.Items)
+		sample(&d, p.Items)
 		return d.Sum64()
 	}
 	for item := range jsonedit.Elements(p.Items) {
-		d.Write(item)
+		sample(&d, item)
 		if role, _ := jsonedit.Get(item, "role"); string(role) == `"user"` {
 			break
 		}
 	}
 	return d.Sum64()
+}
+
+// sampled is how much of each end of a value is hashed.
+const sampled = 8 << 10
+
+// sample hashes a value. Of a long one the ends and the length do: they tell
+// conversations apart as well.
+func sample(d *xxhash.Digest, value []byte) {
+	if len(value) <= 2*sampled {
+		d.Write(value)
+		return
+	}
+	d.Write(value[:sampled])
+	d.Write(value[len(value)-sampled:])
+	var length [8]byte
+	binary.LittleEndian.PutUint64(length[:], uint64(len(value)))
+	d.Write(length[:])
 }
 
 // maxSealed is how many sealed texts are looked at, from the newest on: an

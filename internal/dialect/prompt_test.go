@@ -74,6 +74,13 @@ func TestOpening(t *testing.T) {
 	if first != later || first == other {
 		t.Errorf("openings %x, %x of one conversation, %x of another", first, later, other)
 	}
+	long := func(middle, end string) uint64 {
+		return opening(t, openairesponses.Dialect{}, `{"input":"`+strings.Repeat("a", 20_000)+middle+strings.Repeat("b", 20_000)+end+`"}`)
+	}
+	one, again := long("", "x"), long("", "x")
+	if one != again || one == long("", "y") || one == long("more", "x") {
+		t.Error("long openings are not told apart")
+	}
 	instructed := opening(t, openairesponses.Dialect{}, `{"instructions":"s","input":"a"}`)
 	if instructed == opening(t, openairesponses.Dialect{}, `{"instructions":"t","input":"a"}`) {
 		t.Error("two instructions open alike")
