@@ -111,10 +111,7 @@ func (t *Translation) Continue(out Outbound, caps *llm.Caps) (*Call, error) {
 	c := t.carry
 	req := *c.req
 	if len(c.said) > 0 {
-		turn := len(req.Items)
-		if turn > 0 {
-			turn = max(turn, req.Items[turn-1].Turn()+1)
-		}
+		turn := nextTurn(req.Items)
 		text := slices.Concat([]byte{'"'}, c.said, []byte{'"'})
 		req.Items = append(req.Items[:len(req.Items):len(req.Items)], message(llm.Assistant, turn, text), message(llm.User, turn+1, goOn))
 	}

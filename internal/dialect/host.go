@@ -271,10 +271,7 @@ func (c *HostedCall) asks() bool { return c.Tool.Asks && !c.refused }
 
 // proceed is the next request.
 func (l *loop) proceed() *llm.Request {
-	turn := len(l.req.Items)
-	if turn > 0 {
-		turn = max(turn, l.req.Items[turn-1].Turn()+1)
-	}
+	turn := nextTurn(l.req.Items)
 	said := l.fold.Answer.Choices[0].Items
 	for _, item := range said {
 		place(item, turn)
@@ -322,6 +319,15 @@ func (l *loop) only() bool {
 		}
 	}
 	return true
+}
+
+// nextTurn is the number of the turn that comes behind a history.
+func nextTurn(items []llm.Item) int {
+	turn := len(items)
+	if turn > 0 {
+		turn = max(turn, items[turn-1].Turn()+1)
+	}
+	return turn
 }
 
 // place says in which turn an item stood.
