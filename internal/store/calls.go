@@ -53,32 +53,21 @@ const callColumns = "id, key_id, operation, model, provider, upstream_model, str
 // AddCalls stores records in one transaction. A record that is there already
 // stays as it is: the journal may be read again after a crash.
 func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
-	conn, err := s.write.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	defer conn.Close()
-	tx, err := s.write.begin(ctx, conn)
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	defer tx.Rollback() // does nothing after Commit
-	if err := conn.Raw(func(driverConn any) error { return insertCalls(context.WithoutCancel(ctx), driverConn, calls) }); err != nil {
-		return fmt.Errorf("store: calls: %w", err)
-	}
-	used := map[string]int64{}
-	for i := range calls {
-		used[calls[i].KeyID] = max(used[calls[i].KeyID], calls[i].Started.UnixMilli())
-	}
-	for id, at := range used {
-		if _, err := tx.ExecContext(ctx, "UPDATE keys SET last_used_ms = $1 WHERE id = $2 AND last_used_ms < $1", at, id); err != nil {
-			return fmt.Errorf("store: %w", err)
+	return s.inConnTx(ctx, func(conn *sql.Conn, tx *sql.Tx) error {
+		if err := conn.Raw(func(driverConn any) error { return insertCalls(context.WithoutCancel(ctx), driverConn, calls) }); err != nil {
+			return fmt.Errorf("store: calls: %w", err)
 		}
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
+		used := map[string]int64{}
+		for i := range calls {
+			used[calls[i].KeyID] = max(used[calls[i].KeyID], calls[i].Started.UnixMilli())
+		}
+		for id, at := range used {
+			if _, err := tx.ExecContext(ctx, "UPDATE keys SET last_used_ms = $1 WHERE id = $2 AND last_used_ms < $1", at, id); err != nil {
+				return fmt.Errorf("store: %w", err)
+			}
+		}
+		return nil
+	})
 }
 
 const insertCall = "INSERT INTO calls (" + callColumns + `)

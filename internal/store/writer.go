@@ -88,6 +88,11 @@ func (w *writer) lockedWithin(d time.Duration) bool {
 
 // inTx runs f in one transaction.
 func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
+	return s.inConnTx(ctx, func(_ *sql.Conn, tx *sql.Tx) error { return f(tx) })
+}
+
+// inConnTx is inTx for what speaks to the connection, too.
+func (s *Store) inConnTx(ctx context.Context, f func(*sql.Conn, *sql.Tx) error) error {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
@@ -98,7 +103,7 @@ func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
 		return fmt.Errorf("store: %w", err)
 	}
 	defer tx.Rollback() // does nothing after Commit
-	if err := f(tx); err != nil {
+	if err := f(conn, tx); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
