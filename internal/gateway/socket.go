@@ -260,7 +260,7 @@ func (s *socket) take(ctx context.Context, data []byte) {
 		generate := o.Value(messageGenerate)
 		m := message{lane: lane, generate: jsonedit.KindOf(generate) != jsonedit.KindBool || string(generate) == "true"}
 		m.previous, _ = jsonedit.Unquote(o.Value(messagePrevious))
-		m.body = openai.Edited(data, &o,
+		m.body = jsonedit.Edited(data, &o,
 			jsonedit.Remove(messageType), jsonedit.Remove(messageLane), jsonedit.Remove(messageGenerate), jsonedit.Remove(messageOptions),
 			jsonedit.Remove(messageBackground), jsonedit.Set(messageStream, []byte("true")))
 		if !s.queue(ctx, m) {

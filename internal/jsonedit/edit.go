@@ -128,3 +128,13 @@ func (o *Object) before(m Member) int {
 	}
 	return i
 }
+
+// Edited returns a copy of doc, which object was scanned from, with changes.
+func Edited(doc []byte, object *Object, changes ...Change) []byte {
+	segments, size := Splice(nil, doc, object.Edits(nil, changes...))
+	out := make([]byte, 0, size)
+	for _, s := range segments {
+		out = append(out, s...)
+	}
+	return out
+}

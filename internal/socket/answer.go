@@ -82,7 +82,7 @@ func (a *answer) told(e event) []byte {
 	if !a.continued || inner == nil {
 		return e.data
 	}
-	return edited(e.data, &e.object, jsonedit.Set(eventResponse, standalone(inner)))
+	return jsonedit.Edited(e.data, &e.object, jsonedit.Set(eventResponse, standalone(inner)))
 }
 
 var previousField = jsonedit.NewFields("previous_response_id")
@@ -93,12 +93,7 @@ func standalone(response []byte) []byte {
 	if jsonedit.Scan(response, previousField, &o) != nil || !o.Has(0) {
 		return response
 	}
-	return edited(response, &o, jsonedit.Set(0, []byte("null")))
-}
-
-func edited(doc []byte, o *jsonedit.Object, changes ...jsonedit.Change) []byte {
-	segments, _ := jsonedit.Splice(nil, doc, o.Edits(nil, changes...))
-	return bytes.Join(segments, nil)
+	return jsonedit.Edited(response, &o, jsonedit.Set(0, []byte("null")))
 }
 
 // end ends the call with its last event. The socket serves the next one, if the

@@ -186,7 +186,7 @@ func readItem(value []byte, at int, ids func(prefix string) string) (it item, re
 			changes = append(changes, jsonedit.Set(itemStatus, []byte(`"completed"`)))
 		}
 	}
-	it.json = openai.Edited(value, &o, changes...)
+	it.json = jsonedit.Edited(value, &o, changes...)
 	return it, "", nil
 }
 
@@ -196,7 +196,7 @@ func (it item) shown() []byte {
 	if err := jsonedit.Scan(it.json, itemFields, &o); err != nil || llm.Raw(o.Value(itemID)).Given() {
 		return it.json
 	}
-	return openai.Edited(it.json, &o, jsonedit.Set(itemID, jsonedit.AppendQuote(nil, it.id)))
+	return jsonedit.Edited(it.json, &o, jsonedit.Set(itemID, jsonedit.AppendQuote(nil, it.id)))
 }
 
 // textPart is a list of one part of text.

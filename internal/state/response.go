@@ -38,7 +38,7 @@ func (k *Keeper) Response(ctx context.Context, owner, id string) ([]byte, error)
 	if err := jsonedit.Scan(body, responseFields, &o); err != nil {
 		return nil, err
 	}
-	return openai.Edited(body, &o, jsonedit.Set(responseOutput, w.Bytes())), nil
+	return jsonedit.Edited(body, &o, jsonedit.Set(responseOutput, w.Bytes())), nil
 }
 
 func (k *Keeper) response(ctx context.Context, owner, id string) (*store.Response, error) {

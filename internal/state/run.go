@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/store"
@@ -72,7 +71,7 @@ func ended(response []byte, status string, fault []byte, output [][]byte) []byte
 		return response
 	}
 	list := bytes.Join([][]byte{{'['}, bytes.Join(output, comma), {']'}}, nil)
-	return openai.Edited(response, &o, jsonedit.Set(0, jsonedit.AppendQuote(nil, status)), jsonedit.Set(1, fault), jsonedit.Set(2, list))
+	return jsonedit.Edited(response, &o, jsonedit.Set(0, jsonedit.AppendQuote(nil, status)), jsonedit.Set(1, fault), jsonedit.Set(2, list))
 }
 
 // Cancel stops a run and returns its response, with what came of it where it

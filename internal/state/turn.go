@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/dialect"
-	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/store"
@@ -250,7 +249,7 @@ func (t *Turn) Commit(ctx context.Context, response []byte) error {
 	}
 	if t.ask.Store {
 		status, _ := jsonedit.Unquote(o.Value(responseStatus))
-		body := openai.Edited(response, &o, jsonedit.Set(responseOutput, []byte("[]")))
+		body := jsonedit.Edited(response, &o, jsonedit.Set(responseOutput, []byte("[]")))
 		if err := t.keep(ctx, status, body, output); err != nil {
 			return err
 		}

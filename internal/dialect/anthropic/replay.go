@@ -15,7 +15,7 @@ func (d Dialect) Replay(dst, body []byte, req *dialect.Request) []byte {
 	}
 	f := frames{}
 	f.begin("message_start")
-	f.SetRaw("message", openai.Edited(body, &object, jsonedit.Set(messageContent, []byte("[]")),
+	f.SetRaw("message", jsonedit.Edited(body, &object, jsonedit.Set(messageContent, []byte("[]")),
 		jsonedit.Set(messageStopReason, openai.Null), jsonedit.Set(messageStopSequence, openai.Null), jsonedit.Remove(messageStopDetails)))
 	f.end()
 	index := int64(0)
@@ -65,14 +65,14 @@ func (f *frames) replayBlock(index int64, block []byte) {
 	begun := block
 	switch kind {
 	case "text":
-		begun = openai.Edited(block, &o, jsonedit.Set(blockText, emptyText))
+		begun = jsonedit.Edited(block, &o, jsonedit.Set(blockText, emptyText))
 		if given(o.Value(blockCitations)) {
-			begun = openai.Edited(block, &o, jsonedit.Set(blockText, emptyText), jsonedit.Set(blockCitations, emptyArray))
+			begun = jsonedit.Edited(block, &o, jsonedit.Set(blockText, emptyText), jsonedit.Set(blockCitations, emptyArray))
 		}
 	case "thinking":
-		begun = openai.Edited(block, &o, jsonedit.Set(blockThinking, emptyText), jsonedit.Set(blockSignature, emptyText))
+		begun = jsonedit.Edited(block, &o, jsonedit.Set(blockThinking, emptyText), jsonedit.Set(blockSignature, emptyText))
 	case "tool_use", "server_tool_use", "mcp_tool_use":
-		begun = openai.Edited(block, &o, jsonedit.Set(blockInput, emptyObject))
+		begun = jsonedit.Edited(block, &o, jsonedit.Set(blockInput, emptyObject))
 	}
 	f.start(index, begun)
 	switch kind {

@@ -78,13 +78,3 @@ func EmptyArray(array []byte) bool {
 	}
 	return true
 }
-
-// Edited returns a copy of doc, which object was scanned from, with changes.
-func Edited(doc []byte, object *jsonedit.Object, changes ...jsonedit.Change) []byte {
-	segments, size := jsonedit.Splice(nil, doc, object.Edits(nil, changes...))
-	out := make([]byte, 0, size)
-	for _, s := range segments {
-		out = append(out, s...)
-	}
-	return out
-}

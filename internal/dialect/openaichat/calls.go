@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/limen-gateway/limen/internal/dialect"
-	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
 )
@@ -39,7 +38,7 @@ func (f *follower) mendCalls(fragments []byte, choice int) ([]byte, error) {
 		}
 		changes := f.mendCall(calls, choice)
 		if len(changes) > 0 {
-			fragment, changed = openai.Edited(fragment, &f.call, changes...), true
+			fragment, changed = jsonedit.Edited(fragment, &f.call, changes...), true
 		}
 		list = append(list, fragment)
 	}
@@ -147,5 +146,5 @@ func mendFunction(function []byte, named *bool) []byte {
 	if len(changes) == 0 {
 		return nil
 	}
-	return openai.Edited(function, &object, changes...)
+	return jsonedit.Edited(function, &object, changes...)
 }

@@ -182,7 +182,7 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 	if len(changes) == 0 && frame.Canonical && frame.Event == nil {
 		return dst, true, nil
 	}
-	return sse.Append(dst, nil, openai.Edited(frame.Data, &f.chunk, changes...)), false, nil
+	return sse.Append(dst, nil, jsonedit.Edited(frame.Data, &f.chunk, changes...)), false, nil
 }
 
 // keepHead remembers what all chunks of an answer share, and makes a chunk
@@ -303,7 +303,7 @@ func (f *follower) readChoice(choice []byte) (mended []byte, late bool, err erro
 	if len(changes) == 0 {
 		return nil, false, nil
 	}
-	return openai.Edited(choice, &f.choice, changes...), false, nil
+	return jsonedit.Edited(choice, &f.choice, changes...), false, nil
 }
 
 // maxChoices bounds n: beyond it choices are not mended.
@@ -339,7 +339,7 @@ func (f *follower) readDelta(delta []byte, index int) (mended []byte, err error)
 	if len(changes) == 0 {
 		return nil, nil
 	}
-	return openai.Edited(delta, &f.delta, changes...), nil
+	return jsonedit.Edited(delta, &f.delta, changes...), nil
 }
 
 // assumeFinish appends the finish that a server left out which said itself

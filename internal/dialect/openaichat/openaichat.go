@@ -127,7 +127,7 @@ func asking(options []byte) []byte {
 	if err := jsonedit.Scan(options, optionFields, &object); err != nil {
 		return askUsage // cannot be: Inspect has scanned it
 	}
-	return openai.Edited(options, &object, jsonedit.Set(0, jsonTrue))
+	return jsonedit.Edited(options, &object, jsonedit.Set(0, jsonTrue))
 }
 
 // Answer implements dialect.Dialect.
@@ -190,10 +190,10 @@ func delta(message []byte) []byte {
 		}
 		var c jsonedit.Object
 		if err := jsonedit.Scan(call, callFields, &c); err == nil {
-			call = openai.Edited(call, &c, jsonedit.Set(callIndex, strconv.AppendInt(nil, int64(n), 10)))
+			call = jsonedit.Edited(call, &c, jsonedit.Set(callIndex, strconv.AppendInt(nil, int64(n), 10)))
 		}
 		indexed = append(indexed, call...)
 		n++
 	}
-	return openai.Edited(message, &object, jsonedit.Set(0, append(indexed, ']')))
+	return jsonedit.Edited(message, &object, jsonedit.Set(0, append(indexed, ']')))
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/limen-gateway/limen/internal/dialect"
-	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/seal"
@@ -77,7 +76,7 @@ func (Dialect) Summarize(dst, body []byte) []byte {
 	} else {
 		changes = append(changes, jsonedit.Remove(summaryChoice))
 	}
-	return append(dst, openai.Edited(body, &o, changes...)...)
+	return append(dst, jsonedit.Edited(body, &o, changes...)...)
 }
 
 func writeUser(w *jsonedit.Writer, text llm.Raw) {
@@ -122,7 +121,7 @@ func (Dialect) WithOutput(response, item []byte) []byte {
 	if err := jsonedit.Scan(response, responseFields, &o); err != nil {
 		return response
 	}
-	return openai.Edited(response, &o, jsonedit.Set(responseOutput, bytes.Join([][]byte{{'['}, item, {']'}}, nil)))
+	return jsonedit.Edited(response, &o, jsonedit.Set(responseOutput, bytes.Join([][]byte{{'['}, item, {']'}}, nil)))
 }
 
 // retained is how much of what users said a compaction keeps, in bytes.

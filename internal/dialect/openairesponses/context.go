@@ -113,7 +113,7 @@ func (Dialect) Tell(response []byte, told []llm.Member) []byte {
 			changes = append(changes, jsonedit.Set(field, m.Value))
 		}
 	}
-	return openai.Edited(response, &o, changes...)
+	return jsonedit.Edited(response, &o, changes...)
 }
 
 // Final implements dialect.Stateful.
@@ -162,7 +162,7 @@ func failedEnd(end []byte, e *llm.Error) []byte {
 	response, _ := jsonedit.Get(end, "response")
 	var o jsonedit.Object
 	if err := jsonedit.Scan(response, endFields, &o); err == nil {
-		response = openai.Edited(response, &o, jsonedit.Set(0, []byte(`"failed"`)), jsonedit.Set(1, Dialect{}.Fault(e)),
+		response = jsonedit.Edited(response, &o, jsonedit.Set(0, []byte(`"failed"`)), jsonedit.Set(1, Dialect{}.Fault(e)),
 			jsonedit.Set(2, openai.Null), jsonedit.Set(3, openai.Null))
 	}
 	data := append(f.beginEvent("response.failed"), `,"response":`...)

@@ -132,7 +132,7 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 	if pass {
 		dst = append(dst, frame.Raw...)
 	} else {
-		dst = sse.Append(dst, []byte(kind), openai.Edited(frame.Data, &f.event, changes...))
+		dst = sse.Append(dst, []byte(kind), jsonedit.Edited(frame.Data, &f.event, changes...))
 	}
 	if f.ended {
 		dst = append(dst, openai.DoneFrame...)
@@ -180,7 +180,7 @@ func (f *follower) readTerminal() (mended []byte) {
 	if f.known && usageIsWhole(usage) {
 		return nil
 	}
-	return openai.Edited(response, &f.response, jsonedit.Set(responseUsage, appendUsage(nil, f.Usage(0))))
+	return jsonedit.Edited(response, &f.response, jsonedit.Set(responseUsage, appendUsage(nil, f.Usage(0))))
 }
 
 // usageIsWhole reports whether a usage object has all that clients insist on:
@@ -267,7 +267,7 @@ func flat(object []byte) []byte {
 	if err := jsonedit.Scan(object, errorFields, &o); err != nil {
 		return nil // cannot be: it was just made
 	}
-	inside := openai.Edited(object, &o, jsonedit.Remove(0))
+	inside := jsonedit.Edited(object, &o, jsonedit.Remove(0))
 	return inside[1 : len(inside)-1]
 }
 

@@ -23,11 +23,7 @@ func (Dialect) Forget(dst, body []byte, req *dialect.Request) ([]byte, llm.Notes
 	if len(notes) == 0 {
 		return append(dst, body...), nil
 	}
-	segments, _ := jsonedit.Splice(nil, body, req.Object.Edits(nil, jsonedit.Set(fieldInput, w.Bytes())))
-	for _, s := range segments {
-		dst = append(dst, s...)
-	}
-	return dst, notes
+	return append(dst, jsonedit.Edited(body, &req.Object, jsonedit.Set(fieldInput, w.Bytes()))...), notes
 }
 
 func encrypted(item []byte) bool {

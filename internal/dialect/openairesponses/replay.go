@@ -18,7 +18,7 @@ func (d Dialect) Replay(dst, body []byte, req *dialect.Request) []byte {
 		return dst // cannot be: Answer accepted it
 	}
 	var r replay
-	begun := openai.Edited(body, &object,
+	begun := jsonedit.Edited(body, &object,
 		jsonedit.Set(responseStatus, []byte(`"in_progress"`)), jsonedit.Set(responseOutput, []byte("[]")),
 		jsonedit.Set(responseUsage, openai.Null), jsonedit.Set(responseCompletedAt, openai.Null))
 	r.event("response.created", toldMember{"response", begun})
@@ -106,7 +106,7 @@ func (r *replay) item(item, index []byte) {
 }
 
 func (r *replay) added(item []byte, o *jsonedit.Object, index []byte, changes []jsonedit.Change) {
-	r.event("response.output_item.added", toldMember{"output_index", index}, toldMember{"item", openai.Edited(item, o, changes...)})
+	r.event("response.output_item.added", toldMember{"output_index", index}, toldMember{"item", jsonedit.Edited(item, o, changes...)})
 }
 
 // whole sends a value as one delta and as done.
@@ -140,16 +140,16 @@ func (r *replay) parts(content, id, index []byte) {
 		kind, _ := jsonedit.Unquote(o.Value(partType))
 		switch kind {
 		case "output_text":
-			empty := openai.Edited(part, &o, jsonedit.Set(partText, []byte(`""`)))
+			empty := jsonedit.Edited(part, &o, jsonedit.Set(partText, []byte(`""`)))
 			if o.Has(partAnnotations) {
-				empty = openai.Edited(part, &o, jsonedit.Set(partText, []byte(`""`)), jsonedit.Set(partAnnotations, []byte("[]")))
+				empty = jsonedit.Edited(part, &o, jsonedit.Set(partText, []byte(`""`)), jsonedit.Set(partAnnotations, []byte("[]")))
 			}
 			logprobs := openai.OrElse(o.Value(partLogprobs), "[]")
 			r.event("response.content_part.added", with(toldMember{"part", empty})...)
 			r.event("response.output_text.delta", with(toldMember{"delta", openai.OrElse(o.Value(partText), `""`)}, toldMember{"logprobs", logprobs})...)
 			r.event("response.output_text.done", with(toldMember{"text", openai.OrElse(o.Value(partText), `""`)}, toldMember{"logprobs", logprobs})...)
 		case "refusal":
-			r.event("response.content_part.added", with(toldMember{"part", openai.Edited(part, &o, jsonedit.Set(partRefusal, []byte(`""`)))})...)
+			r.event("response.content_part.added", with(toldMember{"part", jsonedit.Edited(part, &o, jsonedit.Set(partRefusal, []byte(`""`)))})...)
 			r.event("response.refusal.delta", with(toldMember{"delta", openai.OrElse(o.Value(partRefusal), `""`)})...)
 			r.event("response.refusal.done", with(toldMember{"refusal", openai.OrElse(o.Value(partRefusal), `""`)})...)
 		default:
