@@ -153,10 +153,10 @@ func (g *Gateway) open(a *attempt, header http.Header, body *sharedBody) error {
 // asked for decides the form: a client that waits for a stream takes plain JSON
 // for an empty answer.
 func (a *attempt) begin() error {
-	switch {
-	case a.media() == "text/html":
+	switch media := a.media(); {
+	case media == "text/html":
 		return &llm.Error{Kind: llm.UpstreamInvalid, Message: "The upstream answered with a web page; is its base_url right?"}
-	case a.Request.Stream && a.isStream():
+	case a.Request.Stream && isStream(media):
 		return a.beginStream()
 	default:
 		return a.readWhole(a.resp)
@@ -169,9 +169,8 @@ func (a *attempt) media() string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// isStream reports whether the answer is a stream, as far as its type says.
-func (a *attempt) isStream() bool {
-	media := a.media()
+// isStream reports whether an answer is a stream, as far as its type says.
+func isStream(media string) bool {
 	return media != "text/html" && !strings.HasSuffix(media, "json")
 }
 

@@ -64,7 +64,7 @@ func (g *Gateway) goOn(from, to *attempt) error {
 	if to.resp, err = to.post(sent); err != nil {
 		return err
 	}
-	if !to.isStream() {
+	if !isStream(to.media()) {
 		return dialect.Truncated()
 	}
 	if to.deadline != nil && !to.begins() {
