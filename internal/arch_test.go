@@ -42,10 +42,10 @@ var layers = [][]string{
 	{"internal/dialect/openai"},
 	{"internal/dialect"},
 	{"internal/store", "internal/config"},
-	{"internal/seal", "internal/rule"},
+	{"internal/seal", "internal/rule", "internal/price"},
 	{"internal/llm"},
 	{"internal/jsonedit", "internal/sse"},
-	{"internal/spelling", "internal/buffer", "internal/lru", "internal/limit", "internal/tokens"},
+	{"internal/spelling", "internal/buffer", "internal/lru", "internal/limit", "internal/tokens", "internal/money"},
 }
 
 // apart are programs and tests of their own, with all below them. The product

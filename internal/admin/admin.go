@@ -19,6 +19,7 @@ import (
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/store"
@@ -188,8 +189,8 @@ type Model struct {
 	Speaks    []string `json:"speaks"`
 	// Prices are those of the first target, in dollars per million tokens.
 	// What is not known is not there.
-	Prices provider.Prices `json:"usd_per_million_tokens,omitzero"`
-	Health []Health        `json:"health"` // of the targets at each account
+	Prices price.List `json:"usd_per_million_tokens,omitzero"`
+	Health []Health   `json:"health"` // of the targets at each account
 }
 
 // Health is how it stands with a target.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/store"
 )
@@ -21,7 +22,7 @@ func packed(t *testing.T, date string, n, context int) []byte {
 	rows := []provider.Row{{Vendor: "bedrock", Model: provider.Model{ID: fmt.Sprintf("bedrock-%d", context)}}}
 	for i := range n - 1 {
 		rows = append(rows, provider.Row{Vendor: "openai", Model: provider.Model{
-			ID: fmt.Sprint("m", i), Context: context, Prices: provider.Prices{Rates: provider.Rates{Input: provider.PriceOf(int64(context))}},
+			ID: fmt.Sprint("m", i), Context: context, Prices: price.List{Rates: price.Rates{Input: price.RateOf(int64(context))}},
 		}})
 	}
 	p, err := provider.PackFacts(provider.Origin{Source: "test", Date: date}, rows)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/admin"
 	"github.com/limen-gateway/limen/internal/catalog"
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
 )
 
@@ -96,7 +97,7 @@ func printStates(w io.Writer, providers []catalog.State) {
 }
 
 // dollars are the columns of prices.
-func dollars(p provider.Prices) string {
+func dollars(p price.List) string {
 	more := ""
 	if len(p.Tiers) > 0 {
 		more = "+"

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -20,9 +22,14 @@ import (
 // A new field goes to the end under a new version.
 const (
 	headerLen  = 8
-	version    = 2
-	oldVersion = 1 // without what is behind the reasoning
+	version    = 3
 	maxPayload = 64 << 10
+)
+
+// Versions that are read: a former process may have written them.
+const (
+	withoutSteps = 1 // and what is behind them
+	withoutMoney = 2
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -47,6 +54,9 @@ func appendCall(dst []byte, c *store.Call) []byte {
 		dst = appendText(dst, s)
 	}
 	var flags uint64
+	if c.Priced {
+		flags |= flagPriced
+	}
 	if c.Stream {
 		flags |= flagStream
 	}
@@ -62,7 +72,15 @@ func appendCall(dst []byte, c *store.Call) []byte {
 	}
 	dst = appendText(dst, c.Account)
 	dst = appendText(dst, c.CacheMiss)
-	return appendText(dst, c.Steps)
+	dst = appendText(dst, c.Steps)
+	for _, n := range [...]int64{
+		u.HourWrite, u.AudioIn, u.AudioOut, u.ImageOut, u.Searches, int64(u.Service), int64(c.Cost), int64(c.Charge),
+	} {
+		dst = binary.AppendVarint(dst, n)
+	}
+	dst = appendText(dst, c.Team)
+	dst = appendText(dst, c.Tags)
+	return appendText(dst, c.Balances)
 }
 
 func appendText(dst []byte, s string) []byte {
@@ -73,6 +91,7 @@ func appendText(dst []byte, s string) []byte {
 const (
 	flagStream = 1 << iota
 	flagEstimated
+	flagPriced
 )
 
 // readRecord takes the first record of data. It returns errTorn when that is
@@ -97,7 +116,7 @@ func readRecord(data []byte, known names) (c store.Call, rest []byte, err error)
 func decodeCall(payload []byte, known names) (c store.Call, err error) {
 	r := reader{data: payload}
 	written := r.byte()
-	if written != version && written != oldVersion {
+	if written < withoutSteps || written > version {
 		return c, errors.New("ledger: the journal was written by a newer release; use that release to drain it")
 	}
 	c.ID = string(r.bytes())
@@ -115,8 +134,17 @@ func decodeCall(payload []byte, known names) (c store.Call, err error) {
 	c.Stream, u.Estimated = flags&flagStream != 0, flags&flagEstimated != 0
 	c.Status, c.Started = int(status), time.UnixMilli(started)
 	c.FirstByte, c.Total = time.Duration(firstByte), time.Duration(total)
-	if written == version {
+	if written > withoutSteps {
 		c.Account, c.CacheMiss, c.Steps = known.get(r.bytes()), string(r.bytes()), string(r.bytes())
+	}
+	if written > withoutMoney {
+		var service, cost, charge int64
+		for _, n := range [...]*int64{&u.HourWrite, &u.AudioIn, &u.AudioOut, &u.ImageOut, &u.Searches, &service, &cost, &charge} {
+			*n = r.varint()
+		}
+		u.Service, c.Priced = llm.Service(service), flags&flagPriced != 0
+		c.Cost, c.Charge = money.Amount(cost), money.Amount(charge)
+		c.Team, c.Tags, c.Balances = known.get(r.bytes()), known.get(r.bytes()), known.get(r.bytes())
 	}
 	if r.failed {
 		return c, errTorn

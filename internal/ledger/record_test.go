@@ -24,6 +24,10 @@ func calls() []store.Call {
 			Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true}, Notes: "drop:seed",
 			Account: "p#2", Steps: `[{"target":"p/m"}]`, CacheMiss: "the prompt differs from byte 7 on",
 		},
+		{
+			Started: time.UnixMilli(0), Usage: llm.Usage{HourWrite: 1, AudioIn: 2, AudioOut: 3, ImageOut: 4, Searches: 5, Service: llm.Priority},
+			Team: "t", Priced: true, Cost: 1, Charge: math.MaxInt64, Tags: "a=b\nc=d", Balances: "k total 0",
+		},
 		{ID: strings.Repeat("x", 10_000), Stream: true, Started: time.UnixMilli(-1), Status: -1, BytesIn: math.MinInt64},
 		{Started: time.UnixMilli(0), Usage: llm.Usage{Estimated: true}},
 	}
@@ -92,17 +96,23 @@ func TestRecordOfANewerRelease(t *testing.T) {
 	}
 }
 
-// A journal that the release before wrote is read on.
-func TestRecordOfTheReleaseBefore(t *testing.T) {
+// Journals that former releases wrote are read on.
+func TestRecordOfFormerReleases(t *testing.T) {
 	want := calls()[1]
 	record := appendRecord(nil, &want)
+	money := len(record) - 8 - 3 // eight numbers and three texts, all nothing
 	tail := len(appendText(appendText(appendText(nil, want.Account), want.CacheMiss), want.Steps))
-	payload := record[headerLen : len(record)-tail]
-	payload[0] = oldVersion
-	want.Account, want.CacheMiss, want.Steps = "", "", ""
-	got, rest, err := readRecord(withHeader(payload), names{})
-	if got != want || len(rest) != 0 || err != nil {
-		t.Errorf("got  %+v, %q, %v\nwant %+v", got, rest, err, want)
+	for written, end := range map[byte]int{withoutMoney: money, withoutSteps: money - tail} {
+		payload := bytes.Clone(record[headerLen:end])
+		payload[0] = written
+		want := want
+		if written == withoutSteps {
+			want.Account, want.CacheMiss, want.Steps = "", "", ""
+		}
+		got, rest, err := readRecord(withHeader(payload), names{})
+		if got != want || len(rest) != 0 || err != nil {
+			t.Errorf("version %d: got  %+v, %q, %v\nwant %+v", written, got, rest, err, want)
+		}
 	}
 }
 

@@ -30,7 +30,11 @@ func TestEstimate(t *testing.T) {
 }
 
 func TestTotal(t *testing.T) {
-	if got := (Usage{1, 20, 300, 4000, 50000, true}).Total(); got != 54321 {
+	u := Usage{
+		Input: 1, CacheRead: 20, CacheWrite: 300, HourWrite: 4000, AudioIn: 50_000, Output: 600_000, Reasoning: 7_000_000, AudioOut: 80_000_000, ImageOut: 900_000_000,
+		Searches: 5, Service: Batch, Estimated: true,
+	}
+	if got := u.Total(); got != 987654321 {
 		t.Errorf("got %d, want every counter once", got)
 	}
 }

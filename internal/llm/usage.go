@@ -2,32 +2,80 @@
 // used, and how it failed. It knows no wire format and no HTTP.
 package llm
 
+import "github.com/limen-gateway/limen/internal/money"
+
 // Usage counts the tokens of one call in disjoint counters: no token is in two
 // of them. Dialects that count cached tokens within the input, or reasoning
 // within the output, are taken apart when they are decoded.
 type Usage struct {
-	Input      int64 // neither read from nor written to a cache
+	Input      int64 // text and pictures, neither read from nor written to a cache
 	CacheRead  int64
-	CacheWrite int64
+	CacheWrite int64 // for the cache's usual time
+	HourWrite  int64 // written to be kept for an hour
+	AudioIn    int64
 	Output     int64 // without reasoning
 	Reasoning  int64
+	AudioOut   int64
+	ImageOut   int64
+
+	Searches int64        // that the upstream ran and takes money for, each
+	Service  Service      // that the upstream says it gave
+	Stated   money.Amount // what the upstream says that the call costs; 0: it does not say
 
 	// Estimated: the upstream sent no figures, these are the gateway's own.
 	Estimated bool
 }
 
-// Total is the sum of the counters.
-func (u Usage) Total() int64 {
-	return u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning
+// Service is the kind of service that an upstream gave a call, for which its
+// prices differ.
+type Service uint8
+
+// The kinds of service.
+const (
+	Standard Service = iota
+	Flex
+	Priority
+	Batch
+)
+
+// String is the word for the service in records; "" for the usual one.
+func (s Service) String() string { return [...]string{"", "flex", "priority", "batch"}[s] }
+
+// ServiceOf is the service with a word of String.
+func ServiceOf(word string) Service {
+	for s := range Batch + 1 {
+		if s.String() == word {
+			return s
+		}
+	}
+	return Standard
 }
+
+// Prompt is the sum of the counters of what the model was given.
+func (u Usage) Prompt() int64 {
+	return u.Input + u.CacheRead + u.CacheWrite + u.HourWrite + u.AudioIn
+}
+
+// Completion is the sum of the counters of what the model made.
+func (u Usage) Completion() int64 { return u.Output + u.Reasoning + u.AudioOut + u.ImageOut }
+
+// Total is the sum of the counters of tokens.
+func (u Usage) Total() int64 { return u.Prompt() + u.Completion() }
 
 // Plus is what two requests used together.
 func (u Usage) Plus(v Usage) Usage {
-	sum := func(a, b int64) int64 { return min(a+b, maxTokens) }
-	return Usage{
-		Input: sum(u.Input, v.Input), CacheRead: sum(u.CacheRead, v.CacheRead), CacheWrite: sum(u.CacheWrite, v.CacheWrite),
-		Output: sum(u.Output, v.Output), Reasoning: sum(u.Reasoning, v.Reasoning), Estimated: u.Estimated || v.Estimated,
+	mine, others := u.counters(), v.counters()
+	for i, n := range mine {
+		*n = min(*n+*others[i], maxTokens)
 	}
+	u.Service = max(u.Service, v.Service)
+	u.Stated = u.Stated.Plus(v.Stated)
+	u.Estimated = u.Estimated || v.Estimated
+	return u
+}
+
+func (u *Usage) counters() [10]*int64 {
+	return [...]*int64{&u.Input, &u.CacheRead, &u.CacheWrite, &u.HourWrite, &u.AudioIn, &u.Output, &u.Reasoning, &u.AudioOut, &u.ImageOut, &u.Searches}
 }
 
 // maxTokens bounds a counter: no model takes or gives as much, and sums of

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/limen-gateway/limen/internal/price"
 )
 
 // embedded are the facts of this release, packed. MODELS_DEV is the file that
@@ -147,7 +149,7 @@ func (f *Facts) Since(old *Facts) Changes {
 		if !reflect.DeepEqual(m.Prices, was.Prices) {
 			c.Prices++
 		}
-		m.Prices, was.Prices = Prices{}, Prices{}
+		m.Prices, was.Prices = price.List{}, price.List{}
 		if !reflect.DeepEqual(m, was) {
 			c.Changed++
 		}
@@ -181,7 +183,7 @@ func Merge(listed, facts Model) Model {
 	m.Efforts = words(m.Efforts, facts.Efforts)
 	m.Thinking = words(m.Thinking, facts.Thinking)
 	m.Knowledge = first(m.Knowledge, facts.Knowledge)
-	m.Prices = m.Prices.merged(facts.Prices)
+	m.Prices = m.Prices.Merged(facts.Prices)
 	return m
 }
 
@@ -226,7 +228,7 @@ func (f *Facts) find(vendor, id string) (Model, bool) {
 	if maker, name, ok := strings.Cut(id, "/"); ok {
 		if m, ok := f.models[factKey{homes[maker], name}]; ok {
 			if homes[maker] != vendor {
-				m.Prices = Prices{}
+				m.Prices = price.List{}
 			}
 			return m, true
 		}
@@ -250,6 +252,6 @@ func (f *Facts) anywhere(vendors []string, id string) (found Model, n int) {
 	if n != 1 {
 		found = Model{}
 	}
-	found.Prices = Prices{}
+	found.Prices = price.List{}
 	return found, n
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/limen-gateway/limen/internal/price"
 )
 
 func TestFacts(t *testing.T) {
@@ -137,7 +139,7 @@ func TestSince(t *testing.T) {
 		return f
 	}
 	row := func(id string, context int, input int64) Row {
-		return Row{"lab", Model{ID: id, Name: id, Context: context, Prices: Prices{Rates: Rates{Input: PriceOf(input)}}}}
+		return Row{"lab", Model{ID: id, Name: id, Context: context, Prices: price.List{Rates: price.Rates{Input: price.RateOf(input)}}}}
 	}
 	old := facts(row("same", 1, 1), row("longer", 1, 1), row("dearer", 1, 1), row("both", 1, 1), row("gone", 1, 1))
 	now := facts(row("same", 1, 1), row("longer", 2, 1), row("dearer", 1, 2), row("both", 2, 2), row("new", 1, 1), row("newer", 1, 1))
@@ -180,13 +182,13 @@ func TestMerge(t *testing.T) {
 		ID: "M", Created: 1000, OwnedBy: "maker", Name: "M", Description: "d", Context: 100, MaxOutput: 10,
 		Input: []string{"text", "image"}, Output: []string{"text"}, Tools: Yes, Reasoning: Yes, Structured: Yes, Vision: Yes,
 		Attachments: Yes, Temperature: No, Efforts: []string{"low"}, Thinking: []string{"enabled"}, Knowledge: "2025",
-		Prices: Prices{Rates: Rates{Input: PriceOf(1), Output: PriceOf(2)}, Tiers: []Tier{{Over: 1}}},
+		Prices: price.List{Rates: price.Rates{Input: price.RateOf(1), Output: price.RateOf(2)}, Tiers: []price.Tier{{Over: 1}}},
 	}
 	listed := Model{
 		ID: "m", Created: 900, OwnedBy: "me", Name: "mine", Description: "e", Context: 50, MaxOutput: 5,
 		Input: []string{"text"}, Output: []string{"audio"}, Tools: No, Reasoning: No, Structured: No, Vision: No,
 		Attachments: No, Temperature: Yes, Efforts: []string{"high"}, Thinking: []string{"adaptive"}, Knowledge: "2026",
-		Prices: Prices{Rates: Rates{Input: PriceOf(3), Output: PriceOf(0)}, Tiers: []Tier{{Over: 2}}},
+		Prices: price.List{Rates: price.Rates{Input: price.RateOf(3), Output: price.RateOf(0)}, Tiers: []price.Tier{{Over: 2}}},
 	}
 	for i, v, w := 0, reflect.ValueOf(listed), reflect.ValueOf(facts); i < v.NumField(); i++ {
 		if v.Field(i).IsZero() || w.Field(i).IsZero() {
@@ -200,11 +202,11 @@ func TestMerge(t *testing.T) {
 		{"the list wins", listed, facts, listed},
 		{"facts fill the gaps", Model{}, facts, facts},
 		{"no facts", listed, Model{}, listed},
-		{"prices one by one", Model{Prices: Prices{Rates: Rates{Input: PriceOf(3)}}}, facts, Model{
+		{"prices one by one", Model{Prices: price.List{Rates: price.Rates{Input: price.RateOf(3)}}}, facts, Model{
 			ID: "M", Created: 1000, OwnedBy: "maker", Name: "M", Description: "d", Context: 100, MaxOutput: 10,
 			Input: facts.Input, Output: facts.Output, Tools: Yes, Reasoning: Yes, Structured: Yes, Vision: Yes,
 			Attachments: Yes, Temperature: No, Efforts: facts.Efforts, Thinking: facts.Thinking, Knowledge: "2025",
-			Prices: Prices{Rates: Rates{Input: PriceOf(3), Output: PriceOf(2)}, Tiers: facts.Prices.Tiers},
+			Prices: price.List{Rates: price.Rates{Input: price.RateOf(3), Output: price.RateOf(2)}, Tiers: facts.Prices.Tiers},
 		}},
 		{"the time of the call is no release", Model{ID: "m", Created: 2000}, Model{Created: 1000}, Model{ID: "m", Created: 1000}},
 	}

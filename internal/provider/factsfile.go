@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/limen-gateway/limen/internal/price"
 )
 
 // The form of facts in a file, in the store and on the way to a gateway: gzip
@@ -214,7 +216,7 @@ func parseFact(line string, lists listSet) (vendor string, m Model, err error) {
 	if m.Context < 0 || m.MaxOutput < 0 {
 		return "", Model{}, fmt.Errorf("bad line %q", line)
 	}
-	if m.Prices, err = parsePrices(c[11]); err != nil {
+	if m.Prices, err = price.ParseList(c[11]); err != nil {
 		return "", Model{}, err
 	}
 	return c[0], m, nil

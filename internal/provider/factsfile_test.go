@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/limen-gateway/limen/internal/price"
 )
 
 var sampleRows = []Row{
@@ -14,9 +16,9 @@ var sampleRows = []Row{
 	{"openai", Model{
 		ID: "GPT", Name: "GPT", Created: 1754006400, Context: 400, MaxOutput: 100, Input: []string{"text", "image"}, Output: []string{"text"},
 		Tools: Yes, Reasoning: No, Attachments: Yes, Efforts: []string{"low", "high"}, Knowledge: "2024-09",
-		Prices: Prices{
-			Rates: Rates{Input: PriceOf(1_250_000), CacheRead: PriceOf(0), AudioOut: PriceOf(1)},
-			Tiers: []Tier{{Over: 200_000, Rates: Rates{Output: PriceOf(10_000_000)}}, {Over: 400_000}},
+		Prices: price.List{
+			Rates: price.Rates{Input: price.RateOf(1_250_000), CacheRead: price.RateOf(0), AudioOut: price.RateOf(1)},
+			Tiers: []price.Tier{{Over: 200_000, Rates: price.Rates{Output: price.RateOf(10_000_000)}}, {Over: 400_000}},
 		},
 	}},
 	{"zhipu", Model{ID: "glm", Name: "Second", Created: 1767312000}},
@@ -97,7 +99,7 @@ func TestParseFactsRefuses(t *testing.T) {
 		header + strings.Replace(good, "\t1\t", "\t-1\t", 1),
 		header + strings.Replace(good, "yn-yy", "y", 1),
 		header + strings.Replace(good, "1,2", "-1,2", 1),
-		header + strings.Replace(good, "1,2", "1,2,3,4,5,6,7,8", 1),
+		header + strings.Replace(good, "1,2", "1,2,3,4,5,6,7,8,9,10", 1),
 		header + strings.Replace(good, "1000:3", "1000:x", 1),
 		header + strings.Replace(good, "1000:3", "0:3", 1),
 		header + strings.Replace(good, "1000:3", "1000:3;10:3", 1),

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/price"
 )
 
 // A Model is what is known of one model at one vendor. Zero values mean that
@@ -39,7 +40,7 @@ type Model struct {
 	Thinking  []string // of Anthropic's types "adaptive" and "enabled", those listed
 	Knowledge string   // date of the last training data: YYYY, YYYY-MM or YYYY-MM-DD
 
-	Prices Prices `json:",omitzero"` // at the vendor
+	Prices price.List `json:",omitzero"` // at the vendor
 }
 
 // An Ability says whether a model can do something. That nobody said so is not
@@ -278,7 +279,7 @@ func (e *entry) model() Model {
 		Input:     words(e.Architecture.InputModalities, e.InputModalities),
 		Output:    words(e.Architecture.OutputModalities, e.OutputModalities),
 		Knowledge: e.KnowledgeCutoff,
-		Prices:    Prices{Rates: e.Pricing.rates()},
+		Prices:    price.List{Rates: e.Pricing.rates()},
 	}
 	if e.MaxInputTokens > 0 {
 		m.MaxOutput = first(m.MaxOutput, tokens(e.MaxTokens))

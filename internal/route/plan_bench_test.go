@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limen-gateway/limen/internal/provider"
+	"github.com/limen-gateway/limen/internal/price"
 )
 
 // accounts makes a model of n targets that are alike.
@@ -62,7 +62,7 @@ func BenchmarkPlanPrice(b *testing.B) {
 	m := accounts(8)
 	m.Strategy = Price
 	for i := range m.Targets {
-		m.Targets[i].Prices.Input, m.Targets[i].Prices.Output = provider.PriceOf(1), provider.PriceOf(2)
+		m.Targets[i].Prices.Input, m.Targets[i].Prices.Output = price.RateOf(1), price.RateOf(2)
 	}
 	q := Query{Tokens: 100}
 	benchmarkPlan(b, m, func(uint64) *Query { return &q })

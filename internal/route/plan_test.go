@@ -12,6 +12,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/rule"
 )
@@ -529,8 +530,8 @@ func TestStrategies(t *testing.T) {
 	}
 
 	m := model(Price)
-	price := func(in, out int64) (p provider.Prices) {
-		p.Input, p.Output = provider.PriceOf(in), provider.PriceOf(out)
+	price := func(in, out int64) (p price.List) {
+		p.Input, p.Output = price.RateOf(in), price.RateOf(out)
 		return p
 	}
 	m.Targets[1].Prices, m.Targets[2].Prices = price(1, 10), price(3, 1) // nobody knows a price of the first

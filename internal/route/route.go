@@ -12,6 +12,7 @@ import (
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/rule"
 	"github.com/limen-gateway/limen/internal/upstream"
@@ -33,7 +34,7 @@ type Target struct {
 	// KeepsState: the upstream is left to keep its responses.
 	KeepsState bool
 
-	Prices                provider.Prices
+	Prices                price.List
 	Context               int64 // tokens; 0 when not known
 	Vision, Tools, Schema provider.Ability
 	Region                string

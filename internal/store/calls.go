@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/money"
 )
 
 // Call is the record of one call, whatever way it ended. Nothing of prompts
@@ -36,6 +37,13 @@ type Call struct {
 	Account       string // the provider's credential that served it: "openai", or "openai#2" for the second of several
 	Steps         string // what was considered before the answer, by EncodeSteps; "" when the first target answered and there was no other
 	CacheMiss     string // why a read from the prompt cache, which was expected, did not come; "" when it did
+
+	Team     string       // ID of the key's team; "" when it has none
+	Priced   bool         // the cost is known
+	Cost     money.Amount // what the vendors take
+	Charge   money.Amount // what the budgets pay
+	Tags     string       // name=value, one a line, in order; "" is none
+	Balances string       // that the charge is booked to, by EncodeBalances; it is no column
 }
 
 // Step is one target that was considered for a call, or tried.
@@ -48,18 +56,24 @@ type Step struct {
 	TookMs  float64 `json:"took_ms,omitzero"` // until its answer began, or failed
 }
 
-const callColumns = "id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us, bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated, notes, account, steps, cache_miss"
+const callColumns = "id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us, bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated, notes, account, steps, cache_miss, " +
+	"team, cache_write_hour, audio_in, audio_out, image_out, searches, service, priced, cost, charge, tags"
 
 // AddCalls stores records in one transaction. A record that is there already
 // stays as it is: the journal may be read again after a crash.
 func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
 	return s.inConnTx(ctx, func(conn *sql.Conn, tx *sql.Tx) error {
-		if err := conn.Raw(func(driverConn any) error { return insertCalls(context.WithoutCancel(ctx), driverConn, calls) }); err != nil {
+		var added []*Call
+		err := conn.Raw(func(driverConn any) (err error) {
+			added, err = insertCalls(context.WithoutCancel(ctx), driverConn, calls)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("store: calls: %w", err)
 		}
 		used := map[string]int64{}
-		for i := range calls {
-			used[calls[i].KeyID] = max(used[calls[i].KeyID], calls[i].Started.UnixMilli())
+		for _, c := range added {
+			used[c.KeyID] = max(used[c.KeyID], c.Started.UnixMilli())
 		}
 		for id, at := range used {
 			if _, err := tx.ExecContext(ctx, "UPDATE keys SET last_used_ms = $1 WHERE id = $2 AND last_used_ms < $1", at, id); err != nil {
@@ -71,14 +85,16 @@ func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
 }
 
 const insertCall = "INSERT INTO calls (" + callColumns + `)
-	VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24) ON CONFLICT DO NOTHING`
+	VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,
+	$25,$26,$27,$28,$29,$30,$31,$32,$33,$34,$35) ON CONFLICT DO NOTHING`
 
 // insertCalls speaks to the driver itself: there is a row for every call that
-// the gateway serves, and database/sql would cost as much as the row.
-func insertCalls(ctx context.Context, driverConn any, calls []Call) error {
+// the gateway serves, and database/sql would cost as much as the row. It
+// returns those that were not there.
+func insertCalls(ctx context.Context, driverConn any, calls []Call) (added []*Call, err error) {
 	driverOf, ok := driverConn.(driver.ExecerContext)
 	if !ok {
-		return errors.New("the driver cannot execute statements")
+		return nil, errors.New("the driver cannot execute statements")
 	}
 	var row []driver.NamedValue
 	for i := range calls {
@@ -89,14 +105,21 @@ func insertCalls(ctx context.Context, driverConn any, calls []Call) error {
 			c.Stream, int64(c.Status), c.Error, c.Started.UnixMilli(), c.FirstByte.Microseconds(), c.Total.Microseconds(), c.BytesIn, c.BytesOut,
 			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Estimated, storable(c.Notes),
 			storable(c.Account), storable(c.Steps), storable(c.CacheMiss),
+			c.Team, u.HourWrite, u.AudioIn, u.AudioOut, u.ImageOut, u.Searches, u.Service.String(), c.Priced, int64(c.Cost), int64(c.Charge), storable(c.Tags),
 		} {
 			row = append(row, driver.NamedValue{Ordinal: k + 1, Value: value})
 		}
-		if _, err := driverOf.ExecContext(ctx, insertCall, row); err != nil {
-			return err
+		result, err := driverOf.ExecContext(ctx, insertCall, row)
+		if err != nil {
+			return nil, err
+		}
+		if n, err := result.RowsAffected(); err != nil {
+			return nil, err
+		} else if n > 0 {
+			added = append(added, c)
 		}
 	}
-	return nil
+	return added, nil
 }
 
 // storable takes out of a name what Postgres stores in no text: a name that a
@@ -282,14 +305,17 @@ func scanCall(rows *sql.Rows) (Call, error) {
 	var (
 		c                         Call
 		started, firstByte, total int64
+		service                   string
 	)
 	u := &c.Usage
 	err := rows.Scan(&c.ID, &c.KeyID, &c.Operation, &c.Model, &c.Provider, &c.UpstreamModel, &c.Stream, &c.Status, &c.Error,
 		&started, &firstByte, &total, &c.BytesIn, &c.BytesOut, &u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning, &u.Estimated, &c.Notes,
-		&c.Account, &c.Steps, &c.CacheMiss)
+		&c.Account, &c.Steps, &c.CacheMiss,
+		&c.Team, &u.HourWrite, &u.AudioIn, &u.AudioOut, &u.ImageOut, &u.Searches, &service, &c.Priced, &c.Cost, &c.Charge, &c.Tags)
 	if err != nil {
 		return Call{}, fmt.Errorf("store: call row: %w", err)
 	}
+	u.Service = llm.ServiceOf(service)
 	c.Started = time.UnixMilli(started)
 	c.FirstByte = time.Duration(firstByte) * time.Microsecond
 	c.Total = time.Duration(total) * time.Microsecond

@@ -243,7 +243,7 @@ func writeLogprobs(w *jsonedit.Writer, tokens []llm.Raw) {
 
 func writeUsage(w *jsonedit.Writer, u llm.Usage) {
 	w.Object("usageMetadata")
-	w.SetInt("promptTokenCount", u.Input+u.CacheRead+u.CacheWrite)
+	w.SetInt("promptTokenCount", u.Prompt())
 	if u.CacheRead > 0 {
 		w.SetInt("cachedContentTokenCount", u.CacheRead)
 	}

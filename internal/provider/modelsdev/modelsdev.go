@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
 )
 
@@ -188,10 +189,10 @@ func ability(b *bool) provider.Ability {
 }
 
 // An amount is dollars per million tokens. What is no price is not known.
-type amount struct{ provider.Price }
+type amount struct{ price.Rate }
 
 func (a *amount) UnmarshalJSON(text []byte) error {
-	a.Price, _ = provider.ParsePrice(string(text))
+	a.Rate, _ = price.ParseRate(string(text))
 	return nil
 }
 
@@ -207,10 +208,10 @@ type rates struct {
 	AudioOut    amount `json:"output_audio"`
 }
 
-func (r *rates) known() provider.Rates {
-	return provider.Rates{
-		Input: r.Input.Price, Output: r.Output.Price, Reasoning: r.Reasoning.Price, AudioIn: r.AudioIn.Price, AudioOut: r.AudioOut.Price,
-		CacheRead: cmp.Or(r.CacheRead, r.CachedInput).Price, CacheWrite: cmp.Or(r.CacheWrite, r.CachedWrite).Price,
+func (r *rates) known() price.Rates {
+	return price.Rates{
+		Input: r.Input.Rate, Output: r.Output.Rate, Reasoning: r.Reasoning.Rate, AudioIn: r.AudioIn.Rate, AudioOut: r.AudioOut.Rate,
+		CacheRead: cmp.Or(r.CacheRead, r.CachedInput).Rate, CacheWrite: cmp.Or(r.CacheWrite, r.CachedWrite).Rate,
 	}
 }
 
@@ -226,24 +227,24 @@ type tier struct {
 
 // prices reads the "cost" of a model. context_over_200k is the older way to say
 // a tier, and wrong beside a tier that begins elsewhere.
-func prices(text json.RawMessage) provider.Prices {
+func prices(text json.RawMessage) price.List {
 	var cost struct {
 		rates
 		Tiers []tier `json:"tiers"`
 		Over  *rates `json:"context_over_200k"`
 	}
 	if json.Unmarshal(text, &cost) != nil {
-		return provider.Prices{}
+		return price.List{}
 	}
-	p := provider.Prices{Rates: cost.known()}
+	p := price.List{Rates: cost.known()}
 	for _, t := range cost.Tiers {
 		if (t.Tier.Type == "" || t.Tier.Type == "context") && t.Tier.Size > 0 {
-			p.Tiers = append(p.Tiers, provider.Tier{Over: t.Tier.Size, Rates: t.known()})
+			p.Tiers = append(p.Tiers, price.Tier{Over: t.Tier.Size, Rates: t.known()})
 		}
 	}
-	slices.SortStableFunc(p.Tiers, func(a, b provider.Tier) int { return a.Over - b.Over })
+	slices.SortStableFunc(p.Tiers, func(a, b price.Tier) int { return a.Over - b.Over })
 	if len(cost.Tiers) == 0 && cost.Over != nil {
-		p.Tiers = []provider.Tier{{Over: 200_000, Rates: cost.Over.known()}}
+		p.Tiers = []price.Tier{{Over: 200_000, Rates: cost.Over.known()}}
 	}
 	return p
 }

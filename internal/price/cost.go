@@ -1,0 +1,90 @@
+package price
+
+import (
+	"cmp"
+	"math/bits"
+
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/money"
+)
+
+// Cost is what a call costs that used so much, rounded once to whole
+// nano-dollars; it is not known when the price of something used is not.
+// What has no price of its own is priced as what it is a kind of: cached input
+// as input, reasoning as output. Sound, pictures that were made and searches
+// are priced by what is stated for them only.
+func (l *List) Cost(u *llm.Usage) (cost money.Amount, known bool) {
+	percent := l.percent(u.Service)
+	if percent == 0 {
+		return 0, false
+	}
+	r := l.For(u.Prompt())
+	var sum picos
+	for _, used := range [...]struct {
+		tokens int64
+		rate   Rate
+	}{
+		{u.Input, r.Input},
+		{u.CacheRead, cmp.Or(r.CacheRead, r.Input)},
+		{u.CacheWrite, cmp.Or(r.CacheWrite, r.Input)},
+		{u.HourWrite, cmp.Or(r.HourWrite, r.CacheWrite, r.Input)},
+		{u.AudioIn, r.AudioIn},
+		{u.Output, r.Output},
+		{u.Reasoning, cmp.Or(r.Reasoning, r.Output)},
+		{u.AudioOut, r.AudioOut},
+		{u.ImageOut, r.ImageOut},
+	} {
+		if used.tokens == 0 {
+			continue
+		}
+		pico, known := used.rate.Pico()
+		if !known {
+			return 0, false
+		}
+		sum.add(used.tokens, pico)
+	}
+	if u.Searches > 0 {
+		each, known := l.Search.Amount()
+		if !known {
+			return 0, false
+		}
+		sum.add(u.Searches, int64(each)*picosPerNano)
+	}
+	each, _ := l.Call.Amount()
+	sum.add(1, int64(each)*picosPerNano)
+	return sum.amount(percent), true
+}
+
+// percent of the list that a service costs; 0 when that is not known.
+func (l *List) percent(s llm.Service) Percent {
+	return [...]Percent{llm.Standard: 100, llm.Flex: l.Flex, llm.Priority: l.Priority, llm.Batch: l.Batch}[s]
+}
+
+const picosPerNano = 1000
+
+// picos is a sum of pico-dollars, which an int64 would not hold.
+type picos struct{ high, low uint64 }
+
+// add adds n of something, neither below zero.
+func (p *picos) add(n, each int64) {
+	high, low := bits.Mul64(uint64(max(n, 0)), uint64(max(each, 0)))
+	var carry uint64
+	p.low, carry = bits.Add64(p.low, low, 0)
+	p.high, _ = bits.Add64(p.high, high, carry)
+}
+
+// amount is that many percent of the sum in nano-dollars, to the nearest.
+func (p picos) amount(percent Percent) money.Amount {
+	const divisor = 100 * picosPerNano
+	high, low := bits.Mul64(p.low, uint64(percent))
+	over, high2 := bits.Mul64(p.high, uint64(percent))
+	var carry uint64
+	high, carry = bits.Add64(high, high2, 0)
+	low, up := bits.Add64(low, divisor/2, 0)
+	high, _ = bits.Add64(high, 0, up)
+	if over+carry > 0 || high >= divisor {
+		return money.Max
+	}
+	nanos, _ := bits.Div64(high, low, divisor)
+	return money.Amount(min(nanos, uint64(money.Max)))
+}
