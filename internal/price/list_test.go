@@ -115,3 +115,31 @@ func TestCost(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a call uses within the most, it costs no more than the worst.
+func TestWorst(t *testing.T) {
+	list := List{
+		Rates: Rates{Input: RateOf(3_000_000), Output: RateOf(15_000_000), CacheWrite: RateOf(3_750_000), HourWrite: RateOf(6_000_000), AudioOut: RateOf(80_000_000)},
+		Tiers: []Tier{{Over: 1000, Rates: Rates{Input: RateOf(9_000_000), Output: RateOf(10_000_000)}}},
+		Call:  FeeOf(1000), Search: FeeOf(10_000_000), Priority: 200, Flex: 50,
+	}
+	for name, test := range map[string]struct {
+		most Most
+		want string
+	}{
+		"text":            {Most{Prompt: 1000, Completion: 100}, "0.007501"},
+		"the dearer tier": {Most{Prompt: 1001, Completion: 1}, "0.00902"},
+		"sound":           {Most{Completion: 10, Sound: true}, "0.000801"},
+		"searches":        {Most{Searches: 2}, "0.020001"},
+		"priority":        {Most{Completion: 100, Service: llm.Priority}, "0.003002"},
+		"flex may not be": {Most{Completion: 100, Service: llm.Flex}, "0.001501"},
+	} {
+		want, err := money.Parse(test.want)
+		if got, known := list.Worst(test.most); err != nil || !known || got != want {
+			t.Errorf("%s: got %s, %v, want %s", name, got, known, want)
+		}
+	}
+	if _, known := (&List{Rates: Rates{Input: RateOf(1)}}).Worst(Most{}); known {
+		t.Error("the price of answers is not known")
+	}
+}
