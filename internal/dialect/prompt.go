@@ -25,6 +25,9 @@ type Prompt struct {
 	Thread       []byte // the client's own name for the conversation
 	Metadata     []byte
 	Shows        []string // the types of parts with something to look at
+	Choices      []byte   // how many answers
+	Modalities   []byte   // of the answer
+	Service      []byte   // the kind of service
 }
 
 // HasTools reports whether the request brings tools.
@@ -42,13 +45,33 @@ func (p *Prompt) HasSchema() bool {
 }
 
 // Limit is how long the answer may be, in tokens; 0 when that is not said.
-func (p *Prompt) Limit() int64 {
-	n, err := strconv.ParseInt(string(p.MaxOutput), 10, 64)
+func (p *Prompt) Limit() int64 { return natural(p.MaxOutput) }
+
+// Answers is how many answers are asked for.
+func (p *Prompt) Answers() int64 { return max(natural(p.Choices), 1) }
+
+// natural is a number that is written as one, and not below 0; else 0.
+func natural(text []byte) int64 {
+	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
 		return 0
 	}
 	return max(n, 0)
 }
+
+// IsPriority reports whether the request may be served sooner for more money.
+func (p *Prompt) IsPriority() bool {
+	word := string(p.Service)
+	return word != "" && word != `"flex"` && word != `"default"` && word != `"standard_only"`
+}
+
+// HasSound reports whether the conversation may be heard or the answer spoken.
+func (p *Prompt) HasSound() bool {
+	return bytes.Contains(p.Modalities, []byte(`"audio"`)) || bytes.Contains(p.Items, []byte(`"input_audio"`))
+}
+
+// MakesPictures reports whether the answer may be a picture.
+func (p *Prompt) MakesPictures() bool { return bytes.Contains(p.Modalities, []byte(`"image"`)) }
 
 // Opening is a hash of what every turn of the conversation begins with: the
 // instructions, and all up to the first message of the user. It is the same in

@@ -104,3 +104,24 @@ func TestOrigins(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// What makes an answer dearer is seen, however it is asked for.
+func TestPromptCost(t *testing.T) {
+	type costs struct {
+		answers                   int64
+		priority, sound, pictures bool
+	}
+	for body, want := range map[string]costs{
+		`{"messages":[{}]}`: {answers: 1},
+		`{"messages":[{}],"n":3,"service_tier":"priority"}`:                             {answers: 3, priority: true},
+		`{"messages":[{}],"n":0,"service_tier":"flex","modalities":["text"]}`:           {answers: 1},
+		`{"messages":[{}],"n":-1,"service_tier":"auto","modalities":["text","audio"]}`:  {answers: 1, priority: true, sound: true},
+		`{"messages":[{"content":[{"type":"input_audio"}]}],"modalities":["image"]}`:    {answers: 1, sound: true, pictures: true},
+		`{"messages":[{}],"n":"7","service_tier":"default","modalities":{"text":true}}`: {answers: 1},
+	} {
+		p := prompt(t, openaichat.Dialect{}, body)
+		if got := (costs{p.Answers(), p.IsPriority(), p.HasSound(), p.MakesPictures()}); got != want {
+			t.Errorf("%s: got %+v, want %+v", body, got, want)
+		}
+	}
+}

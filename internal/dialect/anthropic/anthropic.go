@@ -73,10 +73,11 @@ const (
 	fieldTools
 	fieldOutputConfig
 	fieldMetadata
+	fieldServiceTier
 )
 
 var requestFields = jsonedit.NewFields("model", "max_tokens", "messages", "stream", "input", "max_completion_tokens",
-	"system", "tools", "output_config", "metadata")
+	"system", "tools", "output_config", "metadata", "service_tier")
 
 // shows are the types of parts that a model looks at.
 var shows = []string{"image", "document"}
@@ -89,6 +90,7 @@ func (Dialect) Prompt(req *dialect.Request) dialect.Prompt {
 	p := dialect.Prompt{
 		Tools: value(fieldTools), Instructions: value(fieldSystem), Items: value(fieldMessages), Format: format,
 		MaxOutput: value(fieldMaxTokens), Metadata: value(fieldMetadata), Shows: shows,
+		Service: value(fieldServiceTier),
 	}
 	if user, _ := jsonedit.Get(p.Metadata, "user_id"); bytes.Contains(user, []byte("session")) {
 		p.Thread = user

@@ -39,10 +39,13 @@ const (
 	fieldMaxTokens
 	fieldPromptCacheKey
 	fieldMetadata
+	fieldN
+	fieldModalities
+	fieldServiceTier
 )
 
 var requestFields = jsonedit.NewFields("model", "messages", "input", "stream", "stream_options",
-	"tools", "response_format", "max_completion_tokens", "max_tokens", "prompt_cache_key", "metadata")
+	"tools", "response_format", "max_completion_tokens", "max_tokens", "prompt_cache_key", "metadata", "n", "modalities", "service_tier")
 
 var (
 	optionFields = jsonedit.NewFields("include_usage")
@@ -90,6 +93,7 @@ func (Dialect) Prompt(req *dialect.Request) dialect.Prompt {
 	return dialect.Prompt{
 		Tools: value(fieldTools), Items: value(fieldMessages), Format: value(fieldResponseFormat), MaxOutput: limit,
 		Thread: value(fieldPromptCacheKey), Metadata: value(fieldMetadata), Shows: shows,
+		Choices: value(fieldN), Modalities: value(fieldModalities), Service: value(fieldServiceTier),
 	}
 }
 

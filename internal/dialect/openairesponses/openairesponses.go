@@ -42,10 +42,11 @@ const (
 	fieldMaxOutputTokens
 	fieldPromptCacheKey
 	fieldMetadata
+	fieldServiceTier
 )
 
 var requestFields = jsonedit.NewFields("model", "stream", "input", "messages", "store", "previous_response_id", "conversation", "background", "include",
-	"instructions", "tools", "text", "max_output_tokens", "prompt_cache_key", "metadata")
+	"instructions", "tools", "text", "max_output_tokens", "prompt_cache_key", "metadata", "service_tier")
 
 // shows are the types of parts that a model looks at.
 var shows = []string{"input_image", "input_file"}
@@ -57,6 +58,7 @@ func (Dialect) Prompt(req *dialect.Request) dialect.Prompt {
 	return dialect.Prompt{
 		Tools: value(fieldTools), Instructions: value(fieldInstructions), Items: value(fieldInput), Format: format,
 		MaxOutput: value(fieldMaxOutputTokens), Thread: value(fieldPromptCacheKey), Metadata: value(fieldMetadata), Shows: shows,
+		Service: value(fieldServiceTier),
 	}
 }
 
