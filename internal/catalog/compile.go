@@ -10,6 +10,7 @@ import (
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/rule"
@@ -122,7 +123,7 @@ func (s *source) targets(model string, like route.Target, facts *provider.Model,
 	t.Model = model
 	t.Weight /= float64(len(s.accounts))
 	t.Reasons = facts.Reasoning == provider.Yes
-	t.Prices, t.Context = facts.Prices, int64(facts.Context)
+	t.Price, t.Context = price.NewBook(0, price.Dated{List: facts.Prices}), int64(facts.Context)
 	t.Vision, t.Tools, t.Schema = facts.Vision, facts.Tools, facts.Structured
 	t.Region, t.ZeroRetention = s.provider.Region, s.provider.ZeroRetention
 	t.KeepsState = s.provider.State == config.StateUpstream

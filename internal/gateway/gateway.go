@@ -15,6 +15,7 @@ import (
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/state"
@@ -46,7 +47,22 @@ type Settings struct {
 	Remember  bool     // opaque reasoning is kept for clients that drop it
 
 	Tools *tools.Tools // that the gateway runs for models whose upstream has none
+
+	Unknown     UnknownPrice
+	Ceiling     *price.List // what is charged where Unknown is ChargeCeiling
+	CostInUsage bool        // answers state in their usage what they cost
 }
+
+// UnknownPrice is what becomes of calls whose price is not known.
+type UnknownPrice uint8
+
+// What may become of them.
+const (
+	RefuseBudgeted UnknownPrice = iota // those of keys with a hard budget to keep are refused
+	RefuseUnknown                      // all are refused
+	AllowUnknown                       // they are made, and charged nothing
+	ChargeCeiling                      // they are made, and charged by the ceiling's list
+)
 
 // Models says which models there are now.
 type Models interface {

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"time"
 )
 
 // choose finds the target for the next attempt and claims it; -1 when there is
@@ -221,7 +222,7 @@ func (p *Plan) score(t *Target, at int64) float64 {
 	case Busy:
 		return float64(busy) / t.Weight
 	}
-	return p.query.price(t)
+	return p.query.price(t, at)
 }
 
 // usualAnswer is how long an answer is taken to be, in tokens, where prices are
@@ -229,8 +230,8 @@ func (p *Plan) score(t *Target, at int64) float64 {
 const usualAnswer = 500
 
 // price is about what the call costs there. What has no price is the dearest.
-func (q *Query) price(t *Target) float64 {
-	rates := t.Prices.For(q.Tokens)
+func (q *Query) price(t *Target, at int64) float64 {
+	rates := t.Price.At(time.Unix(0, at)).For(q.Tokens)
 	in, known := rates.Input.Pico()
 	out, too := rates.Output.Pico()
 	if !known || !too {

@@ -62,7 +62,7 @@ func BenchmarkPlanPrice(b *testing.B) {
 	m := accounts(8)
 	m.Strategy = Price
 	for i := range m.Targets {
-		m.Targets[i].Prices.Input, m.Targets[i].Prices.Output = price.RateOf(1), price.RateOf(2)
+		m.Targets[i].Price = price.NewBook(0, price.Dated{List: price.List{Rates: price.Rates{Input: price.RateOf(1), Output: price.RateOf(2)}}})
 	}
 	q := Query{Tokens: 100}
 	benchmarkPlan(b, m, func(uint64) *Query { return &q })

@@ -530,11 +530,10 @@ func TestStrategies(t *testing.T) {
 	}
 
 	m := model(Price)
-	price := func(in, out int64) (p price.List) {
-		p.Input, p.Output = price.RateOf(in), price.RateOf(out)
-		return p
+	book := func(in, out int64) *price.Book {
+		return price.NewBook(0, price.Dated{List: price.List{Rates: price.Rates{Input: price.RateOf(in), Output: price.RateOf(out)}}})
 	}
-	m.Targets[1].Prices, m.Targets[2].Prices = price(1, 10), price(3, 1) // nobody knows a price of the first
+	m.Targets[1].Price, m.Targets[2].Price = book(1, 10), book(3, 1) // nobody knows a price of the first
 	b = newBench(t, m)
 	for q, want := range map[*Query]string{{Tokens: 100, MaxOutput: 400}: "c", {Tokens: 100_000}: "b"} {
 		if tried, _, _ := b.call(*q, nil); tried[0] != want {

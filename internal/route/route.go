@@ -34,8 +34,8 @@ type Target struct {
 	// KeepsState: the upstream is left to keep its responses.
 	KeepsState bool
 
-	Prices                price.List
-	Context               int64 // tokens; 0 when not known
+	Price                 *price.Book // what is known of it; nil is nothing
+	Context               int64       // tokens; 0 when not known
 	Vision, Tools, Schema provider.Ability
 	Region                string
 	ZeroRetention         bool
