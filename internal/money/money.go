@@ -85,3 +85,39 @@ func Parse(text string) (Amount, error) {
 	}
 	return Amount(n), nil
 }
+
+// Scaled is a number in decimals, which may have an exponent, times ten to the
+// power of places, to the nearest whole; half of one is up. Below zero, and
+// beyond what an int64 holds, there is none.
+func Scaled(text string, places int) (n int64, ok bool) {
+	number, exponent, scientific := strings.Cut(strings.ToLower(text), "e")
+	if scientific {
+		e, err := strconv.ParseInt(exponent, 10, 8)
+		if err != nil {
+			return 0, false
+		}
+		places += int(e)
+	}
+	whole, part, _ := strings.Cut(number, ".")
+	digits := whole + part
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	end := len(whole) + places // of the digits that count
+	if end < 0 {
+		return 0, true
+	}
+	if end > len(digits) {
+		digits += strings.Repeat("0", end-len(digits))
+	}
+	for _, d := range digits[:end] {
+		if n > (math.MaxInt64-10)/10 {
+			return 0, false
+		}
+		n = 10*n + int64(d-'0')
+	}
+	if end < len(digits) && digits[end] >= '5' {
+		n++
+	}
+	return n, true
+}

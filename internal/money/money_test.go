@@ -51,3 +51,24 @@ func TestJSON(t *testing.T) {
 		t.Errorf("%s %v", text, err)
 	}
 }
+
+func TestScaled(t *testing.T) {
+	for _, test := range []struct {
+		text   string
+		places int
+		want   int64
+	}{
+		{"0", 9, 0}, {"0.95", 9, 950_000_000}, {"1.2e-05", 9, 12_000}, {"1E3", 0, 1000}, {".5", 1, 5},
+		{"0.00014760000001", 9, 147_600}, {"0.0000000005", 9, 1}, {"0.00000000049", 9, 0}, {"1e-99", 9, 0},
+		{"37756000", -1, 3_775_600}, {"5", -1, 1}, {"4", -1, 0}, {"5", -2, 0}, {"9223372036.85477", 9, 9_223_372_036_854_770_000},
+	} {
+		if got, ok := Scaled(test.text, test.places); !ok || got != test.want {
+			t.Errorf("%s by %d: got %d, %v, want %d", test.text, test.places, got, ok, test.want)
+		}
+	}
+	for _, text := range []string{"", ".", "-1", "+1", "1e", "1e999", "NaN", "1.2.3", "9223372037", "1e99"} {
+		if got, ok := Scaled(text, 9); ok {
+			t.Errorf("%q is read as %d", text, got)
+		}
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/limen-gateway/limen/internal/money"
 )
 
 // A Rate is what a token of some kind costs, or that nobody said what. A price
@@ -73,37 +75,11 @@ func ParseRate(text string) (Rate, error) { return parseRate(text, dollarsPerM) 
 func ParsePerToken(text string) (Rate, error) { return parseRate(text, dollarsPerToken) }
 
 func parseRate(text string, places int) (Rate, error) {
-	number, exponent, scientific := strings.Cut(strings.ToLower(text), "e")
-	if scientific {
-		n, err := strconv.ParseInt(exponent, 10, 8)
-		if err != nil {
-			return Rate{}, noPrice(text)
-		}
-		places += int(n)
-	}
-	whole, part, _ := strings.Cut(number, ".")
-	digits := whole + part
-	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+	pico, ok := money.Scaled(text, places)
+	number, _, _ := strings.Cut(strings.ToLower(text), "e")
+	tooLittle := pico == 0 && strings.Trim(number, "0.") != "" // to tell from free
+	if !ok || tooLittle || pico > MaxRate {
 		return Rate{}, noPrice(text)
-	}
-	end := len(whole) + places // of the digits that count
-	if end > len(digits) {
-		digits += strings.Repeat("0", end-len(digits))
-	}
-	pico, up := int64(0), false
-	if end >= 0 {
-		up = end < len(digits) && digits[end] >= '5'
-		for _, d := range digits[:end] {
-			if pico = 10*pico + int64(d-'0'); pico > MaxRate {
-				return Rate{}, noPrice(text)
-			}
-		}
-	}
-	if up {
-		pico++
-	}
-	if pico == 0 && strings.Trim(digits, "0") != "" {
-		return Rate{}, noPrice(text) // too little to tell from free
 	}
 	return RateOf(pico), nil
 }
