@@ -39,6 +39,37 @@ func TestTotal(t *testing.T) {
 	}
 }
 
+// A price goes by the prompt of each request, not by the sum of several.
+func TestLongestPrompt(t *testing.T) {
+	one, other := Usage{Input: 100, CacheRead: 5}, Usage{Input: 200}
+	for name, test := range map[string]struct {
+		usage   Usage
+		longest int64
+	}{
+		"one":              {one, 105},
+		"and none":         {one.Plus(Usage{Output: 9}), 105},
+		"two":              {one.Plus(other), 200},
+		"the other way":    {other.Plus(one), 200},
+		"three":            {one.Plus(other).Plus(one), 200},
+		"sums of each two": {one.Plus(one).Plus(other.Plus(one)), 200},
+	} {
+		if got := test.usage.LongestPrompt(); got != test.longest {
+			t.Errorf("%s: got %d, want %d", name, got, test.longest)
+		}
+	}
+	if got := one.Plus(Usage{}); got != one {
+		t.Errorf("with nothing added it is %+v", got)
+	}
+}
+
+func TestServiceNames(t *testing.T) {
+	for s := Standard; s <= Other; s++ {
+		if got := ServiceOf(s.String()); got != s {
+			t.Errorf("%d is called %q, which is %d", s, s, got)
+		}
+	}
+}
+
 // Records, logs and metrics tell kinds apart by these names.
 func TestKindNames(t *testing.T) {
 	seen := map[string]Kind{}

@@ -22,6 +22,10 @@ type Usage struct {
 	Service  Service      // that the upstream says it gave
 	Stated   money.Amount // what the upstream says that the call costs; 0: it does not say
 
+	// Longest is the prompt of the longest of several requests that this is the
+	// sum of, where that is less than Prompt: a price goes by the prompt of each.
+	Longest int64
+
 	// Estimated: the upstream sent no figures, these are the gateway's own.
 	Estimated bool
 }
@@ -36,14 +40,15 @@ const (
 	Flex
 	Priority
 	Batch
+	Other // one that is none of these, such as capacity that was bought before
 )
 
 // String is the word for the service in records; "" for the usual one.
-func (s Service) String() string { return [...]string{"", "flex", "priority", "batch"}[s] }
+func (s Service) String() string { return [...]string{"", "flex", "priority", "batch", "other"}[s] }
 
 // ServiceOf is the service with a word of String.
 func ServiceOf(word string) Service {
-	for s := range Batch + 1 {
+	for s := range Other + 1 {
 		if s.String() == word {
 			return s
 		}
@@ -62,14 +67,26 @@ func (u Usage) Completion() int64 { return u.Output + u.Reasoning + u.AudioOut +
 // Total is the sum of the counters of tokens.
 func (u Usage) Total() int64 { return u.Prompt() + u.Completion() }
 
+// LongestPrompt is the longest prompt of a single request.
+func (u Usage) LongestPrompt() int64 {
+	if u.Longest > 0 {
+		return u.Longest
+	}
+	return u.Prompt()
+}
+
 // Plus is what two requests used together.
 func (u Usage) Plus(v Usage) Usage {
+	longest := max(u.LongestPrompt(), v.LongestPrompt())
 	mine, others := u.counters(), v.counters()
 	for i, n := range mine {
 		*n = min(*n+*others[i], maxTokens)
 	}
 	u.Service = max(u.Service, v.Service)
 	u.Stated = u.Stated.Plus(v.Stated)
+	if u.Longest = longest; longest == u.Prompt() {
+		u.Longest = 0
+	}
 	u.Estimated = u.Estimated || v.Estimated
 	return u
 }

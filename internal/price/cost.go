@@ -12,13 +12,14 @@ import (
 // nano-dollars; it is not known when the price of something used is not.
 // What has no price of its own is priced as what it is a kind of: cached input
 // as input, reasoning as output. Sound, pictures that were made and searches
-// are priced by what is stated for them only.
+// are priced by what is stated for them only. A service changes what tokens
+// cost, not the fees.
 func (l *List) Cost(u *llm.Usage) (cost money.Amount, known bool) {
 	percent := l.percent(u.Service)
 	if percent == 0 {
 		return 0, false
 	}
-	r := l.For(u.Prompt())
+	r := l.For(u.LongestPrompt())
 	var sum picos
 	for _, used := range [...]struct {
 		tokens int64
@@ -43,21 +44,30 @@ func (l *List) Cost(u *llm.Usage) (cost money.Amount, known bool) {
 		}
 		sum.add(used.tokens, pico)
 	}
-	if u.Searches > 0 {
-		each, known := l.Search.Amount()
-		if !known {
-			return 0, false
-		}
-		sum.add(u.Searches, int64(each)*picosPerNano)
+	fees, known := l.fees(u.Searches)
+	if !known {
+		return 0, false
 	}
-	each, _ := l.Call.Amount()
-	sum.add(1, int64(each)*picosPerNano)
-	return sum.amount(percent), true
+	return sum.amount(percent).Plus(fees), true
+}
+
+// fees are what a call costs beside its tokens.
+func (l *List) fees(searches int64) (cost money.Amount, known bool) {
+	call, _ := l.Call.Amount()
+	each, eachKnown := l.Search.Amount()
+	once, onceKnown := l.Searched.Amount()
+	var sum picos
+	sum.add(1, int64(call)*picosPerNano)
+	if searches > 0 {
+		sum.add(searches, int64(each)*picosPerNano)
+		sum.add(1, int64(once)*picosPerNano)
+	}
+	return sum.amount(100), searches <= 0 || eachKnown || onceKnown
 }
 
 // percent of the list that a service costs; 0 when that is not known.
 func (l *List) percent(s llm.Service) Percent {
-	return [...]Percent{llm.Standard: 100, llm.Flex: l.Flex, llm.Priority: l.Priority, llm.Batch: l.Batch}[s]
+	return [...]Percent{llm.Standard: 100, llm.Flex: l.Flex, llm.Priority: l.Priority, llm.Batch: l.Batch, llm.Other: l.Other}[s]
 }
 
 const picosPerNano = 1000

@@ -34,9 +34,11 @@ type List struct {
 	Tiers    []Tier  `json:"tiers,omitempty"`   // least first
 	Call     Fee     `json:"call,omitzero"`     // for each call; not stated is none
 	Search   Fee     `json:"search,omitzero"`   // for each search that the vendor runs
-	Flex     Percent `json:"flex,omitzero"`     // of everything, with that service
+	Searched Fee     `json:"searched,omitzero"` // for a call for which it searches, however often
+	Flex     Percent `json:"flex,omitzero"`     // of what tokens cost, with that service
 	Priority Percent `json:"priority,omitzero"` // the same
 	Batch    Percent `json:"batch,omitzero"`    // the same
+	Other    Percent `json:"other,omitzero"`    // the same, with any other service
 }
 
 // Fee is what one of something costs, or that nobody said what: the zero Fee is
@@ -86,7 +88,7 @@ type Tier struct {
 	Rates
 }
 
-// For returns the rates of a call with a prompt of that many tokens, cached
+// For returns the rates of a request with a prompt of that many tokens, cached
 // ones among them.
 func (p List) For(prompt int64) Rates {
 	rates := p.Rates
@@ -107,8 +109,12 @@ func (p List) Merged(other List) List {
 	if len(p.Tiers) == 0 {
 		p.Tiers = other.Tiers
 	}
-	p.Call, p.Search = cmp.Or(p.Call, other.Call), cmp.Or(p.Search, other.Search)
-	p.Flex, p.Priority, p.Batch = cmp.Or(p.Flex, other.Flex), cmp.Or(p.Priority, other.Priority), cmp.Or(p.Batch, other.Batch)
+	p.Call = cmp.Or(p.Call, other.Call)
+	if p.Search == (Fee{}) && p.Searched == (Fee{}) {
+		p.Search, p.Searched = other.Search, other.Searched
+	}
+	p.Flex, p.Priority = cmp.Or(p.Flex, other.Flex), cmp.Or(p.Priority, other.Priority)
+	p.Batch, p.Other = cmp.Or(p.Batch, other.Batch), cmp.Or(p.Other, other.Other)
 	return p
 }
 

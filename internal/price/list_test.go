@@ -90,6 +90,8 @@ func TestCost(t *testing.T) {
 		Call:  FeeOf(5_000_000), Search: FeeOf(10_000_000), Flex: 50,
 	}
 	free := List{Rates: Rates{Input: RateOf(0), Output: RateOf(0)}}
+	once := List{Rates: Rates{Input: RateOf(1_000_000)}, Searched: FeeOf(35_000_000), Other: 200}
+	both := List{Search: FeeOf(10_000_000), Searched: FeeOf(35_000_000)}
 	for name, test := range map[string]struct {
 		list  List
 		usage llm.Usage
@@ -98,8 +100,15 @@ func TestCost(t *testing.T) {
 		"nothing but the call":     {list, llm.Usage{}, "0.005"},
 		"each kind":                {list, llm.Usage{Input: 1000, CacheRead: 1000, CacheWrite: 1000, HourWrite: 1000, Output: 1000, Reasoning: 1000}, "0.04805"},
 		"a long prompt":            {list, llm.Usage{Input: 200_000, CacheRead: 1, Output: 1}, "1.2050285"},
-		"flex, to the nearest":     {list, llm.Usage{Input: 1, Service: llm.Flex}, "0.0025015"},
+		"flex, to the nearest":     {list, llm.Usage{Input: 1, Service: llm.Flex}, "0.0050015"},
 		"searches":                 {list, llm.Usage{Searches: 3}, "0.035"},
+		"searches, flex":           {list, llm.Usage{Searches: 3, Service: llm.Flex}, "0.035"},
+		"one fee for searches":     {once, llm.Usage{Searches: 3}, "0.035"},
+		"both fees for searches":   {both, llm.Usage{Searches: 3}, "0.065"},
+		"no search":                {once, llm.Usage{}, "0"},
+		"another service":          {once, llm.Usage{Input: 1000, Service: llm.Other}, "0.002"},
+		"each prompt is short":     {list, llm.Usage{Input: 300_000, Longest: 200_000}, "0.905"},
+		"one prompt is long":       {list, llm.Usage{Input: 300_000, Longest: 200_001}, "1.805"},
 		"a service without price":  {list, llm.Usage{Input: 1, Service: llm.Priority}, ""},
 		"sound without price":      {list, llm.Usage{AudioIn: 1}, ""},
 		"searches without price":   {free, llm.Usage{Searches: 1}, ""},
@@ -131,7 +140,7 @@ func TestWorst(t *testing.T) {
 		"the dearer tier": {Most{Prompt: 1001, Completion: 1}, "0.00902"},
 		"sound":           {Most{Completion: 10, Sound: true}, "0.000801"},
 		"searches":        {Most{Searches: 2}, "0.020001"},
-		"priority":        {Most{Completion: 100, Service: llm.Priority}, "0.003002"},
+		"priority":        {Most{Completion: 100, Service: llm.Priority}, "0.003001"},
 		"flex may not be": {Most{Completion: 100, Service: llm.Flex}, "0.001501"},
 	} {
 		want, err := money.Parse(test.want)
@@ -141,5 +150,19 @@ func TestWorst(t *testing.T) {
 	}
 	if _, known := (&List{Rates: Rates{Input: RateOf(1)}}).Worst(Most{}); known {
 		t.Error("the price of answers is not known")
+	}
+}
+
+// What a list says of searches stands in place of all that another says of them.
+func TestMergedSearches(t *testing.T) {
+	once, each := List{Searched: FeeOf(1), Flex: 50}, List{Search: FeeOf(2), Other: 300}
+	for _, test := range []struct{ got, want List }{
+		{once.Merged(each), List{Searched: FeeOf(1), Flex: 50, Other: 300}},
+		{each.Merged(once), List{Search: FeeOf(2), Flex: 50, Other: 300}},
+		{List{}.Merged(once), once},
+	} {
+		if !reflect.DeepEqual(test.got, test.want) {
+			t.Errorf("got %+v, want %+v", test.got, test.want)
+		}
 	}
 }

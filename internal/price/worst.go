@@ -44,11 +44,8 @@ func (l *List) worst(r *Rates, m Most) (cost money.Amount, known bool) {
 	var sum picos
 	sum.add(m.Prompt, dearest(prompt))
 	sum.add(m.Completion, dearest(completion))
-	search, _ := l.Search.Amount()
-	sum.add(m.Searches, int64(search)*picosPerNano)
-	call, _ := l.Call.Amount()
-	sum.add(1, int64(call)*picosPerNano)
-	return sum.amount(max(100, l.percent(m.Service))), true
+	fees, _ := l.fees(m.Searches)
+	return sum.amount(max(100, l.percent(m.Service))).Plus(fees), true
 }
 
 // dearest is the greatest of those that are known, in pico-dollars.
