@@ -1,5 +1,6 @@
 // Package limit bounds how much is under way at once, so that what is begun
-// can be ended well: what does not fit waits for a moment, or is refused.
+// can be ended well: what does not fit waits for a moment, or is refused. And it
+// bounds what an owner's calls may use in a time: what is more is refused.
 package limit
 
 import (
