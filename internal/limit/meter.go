@@ -98,7 +98,7 @@ func Enter(now time.Time, need Need, meters ...*Meter) (*Pass, *Refusal) {
 		refused.Standing = standing(list, now, need.Nodes)
 		return nil, refused
 	}
-	p := &Pass{}
+	p := &Pass{entries: make([]entry, 0, len(list))}
 	for _, m := range list {
 		p.entries = append(p.entries, m.take(need))
 	}
@@ -115,7 +115,8 @@ func Look(now time.Time, nodes int, meters ...*Meter) Standing {
 
 // lock locks the meters that have limits, each once and in the one order, and
 // has them leak. The meters of a call are few.
-func lock(now time.Time, nodes int, meters []*Meter) (list []*Meter) {
+func lock(now time.Time, nodes int, meters []*Meter) []*Meter {
+	list := make([]*Meter, 0, len(meters))
 	for _, m := range meters {
 		if m == nil || !m.limited.Load() {
 			continue
@@ -149,27 +150,30 @@ const again = time.Second
 // refuse says why a call cannot come in by a rule; nil when it can. mu is held.
 func (m *Meter) refuse(r Rule, now time.Time, need Need) *Refusal {
 	rate := m.rates.of(r)
-	capacity := share(rate, need.Nodes)
 	if rate == 0 {
 		return nil
 	}
-	refusal := &Refusal{Owner: m.Owner, Rule: r, Limit: capacity, Asked: need.of(r, capacity)}
-	switch {
-	case r == AtOnce:
-		refusal.Used, refusal.Wait = m.atOnce, again
-	case r == TokensPerMinute && need.Input > rate:
-		refusal.Limit, refusal.Asked = rate, need.Input
-		return refusal
-	default:
-		b := &m.buckets[r]
-		refusal.Used = b.used
-		refusal.Wait = b.until(b.used+refusal.Asked-capacity, now, capacity, periods[r])
+	if r == TokensPerMinute && need.Input > rate {
+		return &Refusal{Owner: m.Owner, Rule: r, Limit: rate, Asked: need.Input}
 	}
-	if refusal.Used+refusal.Asked <= capacity {
+	capacity := share(rate, need.Nodes)
+	used, asked := m.used(r), need.of(r, capacity)
+	if used+asked <= capacity {
 		return nil
 	}
-	refusal.Wait = max(ceil(refusal.Wait), time.Millisecond)
-	return refusal
+	wait := again
+	if r != AtOnce {
+		wait = m.buckets[r].until(used+asked-capacity, now, capacity, periods[r])
+	}
+	return &Refusal{Owner: m.Owner, Rule: r, Limit: capacity, Used: used, Asked: asked, Wait: max(ceil(wait), time.Millisecond)}
+}
+
+// used is what is used of a rule. mu is held.
+func (m *Meter) used(r Rule) int64 {
+	if r == AtOnce {
+		return m.atOnce
+	}
+	return m.buckets[r].used
 }
 
 // ceil rounds a wait up to what is told of it.
