@@ -18,7 +18,8 @@ type Book struct {
 
 // Dated is a list with the time from which it counts.
 type Dated struct {
-	From time.Time
+	From   time.Time
+	Source string // where it is from, for people
 	List
 }
 

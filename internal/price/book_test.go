@@ -9,7 +9,9 @@ import (
 
 func TestBookAt(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
-	dated := func(n int, pico int64) Dated { return Dated{day(n), List{Rates: Rates{Input: RateOf(pico)}}} }
+	dated := func(n int, pico int64) Dated {
+		return Dated{From: day(n), List: List{Rates: Rates{Input: RateOf(pico)}}}
+	}
 	book := NewBook(0, dated(20, 3), dated(10, 1), dated(20, 4), dated(15, 2))
 	for at, want := range map[time.Time]int64{
 		{}: 1, day(9): 1, day(10): 1, day(15).Add(-1): 1, day(15): 2, day(19): 2, day(20): 4, day(31): 4,

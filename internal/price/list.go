@@ -100,13 +100,14 @@ func (p List) For(prompt int64) Rates {
 	return rates
 }
 
-// Merged fills what is not known of prices from others.
+// Merged fills what is not known of prices from others. Tiers that are empty,
+// but not nil, are known: there are none.
 func (p List) Merged(other List) List {
 	mine, others := p.kinds(), other.kinds()
 	for i, price := range mine {
 		*price = cmp.Or(*price, *others[i])
 	}
-	if len(p.Tiers) == 0 {
+	if p.Tiers == nil {
 		p.Tiers = other.Tiers
 	}
 	p.Call = cmp.Or(p.Call, other.Call)
@@ -118,15 +119,66 @@ func (p List) Merged(other List) List {
 	return p
 }
 
+// Known reports whether the cost of most calls is: of those that take in text
+// and give it.
+func (p *List) Known() bool { return p.Input != (Rate{}) && p.Output != (Rate{}) }
+
+// Stated reports whether anything is known of the prices.
+func (p *List) Stated() bool {
+	return p.Rates != (Rates{}) || len(p.Tiers) > 0 || p.Call != (Fee{}) || p.Search != (Fee{}) || p.Flex != 0 || p.Priority != 0 || p.Batch != 0
+}
+
+// Equal reports whether two lists say the same.
+func (p *List) Equal(q *List) bool {
+	return p.Rates == q.Rates && slices.Equal(p.Tiers, q.Tiers) && p.Call == q.Call && p.Search == q.Search &&
+		p.Flex == q.Flex && p.Priority == q.Priority && p.Batch == q.Batch
+}
+
+// Free is the list of what takes nothing, for anything.
+func Free() List {
+	p := List{Call: FeeOf(0), Search: FeeOf(0), Flex: 100, Priority: 100, Batch: 100, Tiers: []Tier{}}
+	for _, rate := range p.kinds() {
+		*rate = RateOf(0)
+	}
+	return p
+}
+
 // String is the form of the facts' file: dollars per million tokens with
-// commas, without the empty ones at the end, and each tier after a semicolon.
+// commas, without the empty ones at the end; each tier after a semicolon, and
+// so the rest of what is known, by its name.
 func (p List) String() string {
 	var b strings.Builder
 	b.WriteString(p.Rates.columns())
 	for _, t := range p.Tiers {
 		fmt.Fprintf(&b, ";%d:%s", t.Over, t.columns())
 	}
+	for _, f := range p.fees() {
+		if each, known := f.fee.Amount(); known {
+			fmt.Fprintf(&b, ";%s=%s", f.name, each)
+		}
+	}
+	for _, s := range p.services() {
+		if *s.percent != 0 {
+			fmt.Fprintf(&b, ";%s=%d", s.name, *s.percent)
+		}
+	}
 	return b.String()
+}
+
+type namedFee struct {
+	name string
+	fee  *Fee
+}
+
+func (p *List) fees() [2]namedFee { return [...]namedFee{{"call", &p.Call}, {"search", &p.Search}} }
+
+type namedPercent struct {
+	name    string
+	percent *Percent
+}
+
+func (p *List) services() [3]namedPercent {
+	return [...]namedPercent{{"flex", &p.Flex}, {"priority", &p.Priority}, {"batch", &p.Batch}}
 }
 
 func (r Rates) columns() string {
@@ -146,25 +198,53 @@ func ParseList(text string) (p List, err error) {
 	if text == "" {
 		return p, nil
 	}
-	base, tiers, tiered := strings.Cut(text, ";")
-	if p.Rates, err = parseRates(base); err != nil || !tiered {
+	base, rest, more := strings.Cut(text, ";")
+	if p.Rates, err = parseRates(base); err != nil || !more {
 		return p, err
 	}
-	for tier := range strings.SplitSeq(tiers, ";") {
-		over, rates, _ := strings.Cut(tier, ":")
-		var t Tier
-		if t.Over, err = strconv.Atoi(over); err != nil {
+	for part := range strings.SplitSeq(rest, ";") {
+		if name, value, named := strings.Cut(part, "="); named {
+			err = p.set(name, value)
+		} else {
+			err = p.addTier(part)
+		}
+		if err != nil {
 			return p, err
 		}
-		if t.Rates, err = parseRates(rates); err != nil {
-			return p, err
-		}
-		p.Tiers = append(p.Tiers, t)
-	}
-	if !slices.IsSortedFunc(p.Tiers, func(a, b Tier) int { return a.Over - b.Over }) || p.Tiers[0].Over <= 0 {
-		return p, fmt.Errorf("bad tiers %q", tiers)
 	}
 	return p, nil
+}
+
+func (p *List) addTier(text string) (err error) {
+	over, rates, _ := strings.Cut(text, ":")
+	var t Tier
+	if t.Over, err = strconv.Atoi(over); err != nil {
+		return err
+	}
+	if last := len(p.Tiers) - 1; !strings.Contains(text, ":") || t.Over <= 0 || last >= 0 && t.Over < p.Tiers[last].Over {
+		return fmt.Errorf("bad tier %q", text)
+	}
+	t.Rates, err = parseRates(rates)
+	p.Tiers = append(p.Tiers, t)
+	return err
+}
+
+// set reads what is known by its name.
+func (p *List) set(name, value string) error {
+	for _, f := range p.fees() {
+		if f.name == name {
+			return f.fee.UnmarshalJSON([]byte(value))
+		}
+	}
+	for _, s := range p.services() {
+		if s.name != name {
+			continue
+		}
+		n, err := strconv.ParseUint(value, 10, 16)
+		*s.percent = Percent(n)
+		return err
+	}
+	return fmt.Errorf("%q is no price", name)
 }
 
 func parseRates(text string) (r Rates, err error) {

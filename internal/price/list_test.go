@@ -83,6 +83,47 @@ func TestRatesForPrompt(t *testing.T) {
 	}
 }
 
+// The form of the facts' file has all that a list can say.
+func TestListText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      "",
+		"1.25,10,0.125":         "1.25,10,0.125",
+		"3,15,,,,,,6":           "3,15,,,,,,6",
+		"2;32000:3;256000:4,,1": "2;32000:3;256000:4,,1",
+		";search=0.01":          ";search=0.01",
+		"1,2;7:3;call=0.005;search=0.01;flex=50;priority=250;batch=50": "1,2;7:3;call=0.005;search=0.01;flex=50;priority=250;batch=50",
+		"1,2;batch=50;call=0": "1,2;call=0;batch=50",
+		Free().String():       "0,0,0,0,0,0,0,0,0;call=0;search=0;flex=100;priority=100;batch=100",
+	} {
+		list, err := ParseList(text)
+		if err != nil || list.String() != want {
+			t.Errorf("%q: got %q, %v", text, list, err)
+		}
+	}
+	for _, text := range []string{
+		"1,2;", "1,2;7", "1;0:2", "1;9:2;8:3", "1;-1:2", "1;x:2", "1;rent=2", "1;call=-1", "1;call=x", "1;flex=-1", "1;flex=99999", "1,1,1,1,1,1,1,1,1,1",
+	} {
+		if list, err := ParseList(text); err == nil {
+			t.Errorf("%q is read as %q", text, list)
+		}
+	}
+}
+
+// What is free costs nothing, whatever is used of it.
+func TestFree(t *testing.T) {
+	free := Free()
+	for service := range llm.Batch + 1 {
+		u := llm.Usage{Input: 1, CacheRead: 1, CacheWrite: 1, HourWrite: 1, AudioIn: 1, Output: 1, Reasoning: 1, AudioOut: 1, ImageOut: 1, Searches: 1, Service: service}
+		if cost, known := free.Cost(&u); cost != 0 || !known {
+			t.Errorf("%q: %s, %v", service, cost, known)
+		}
+	}
+	merged := free.Merged(List{Tiers: []Tier{{Over: 1, Rates: Rates{Input: RateOf(9)}}}})
+	if !merged.Equal(&free) {
+		t.Errorf("merged it is %s", merged)
+	}
+}
+
 func TestCost(t *testing.T) {
 	list := List{
 		Rates: Rates{Input: RateOf(3_000_000), Output: RateOf(15_000_000), CacheRead: RateOf(300_000), CacheWrite: RateOf(3_750_000), HourWrite: RateOf(6_000_000)},

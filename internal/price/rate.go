@@ -35,6 +35,15 @@ func RateOf(pico int64) Rate { return Rate{pico + 1} }
 // Pico is the price in pico-dollars per token, if it is known.
 func (p Rate) Pico() (perToken int64, known bool) { return p.stated - 1, p.stated > 0 }
 
+// Times is that many percent of the price, if it is known.
+func (p Rate) Times(percent Percent) Rate {
+	pico, known := p.Pico()
+	if !known {
+		return Rate{}
+	}
+	return RateOf(pico * int64(percent) / 100)
+}
+
 // String is the price in dollars per million tokens, "-" when it is not known.
 func (p Rate) String() string {
 	pico, known := p.Pico()

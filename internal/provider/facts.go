@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	_ "embed"
 	"path"
 	"reflect"
@@ -98,10 +99,7 @@ func (f *Facts) Has(vendor string) bool { return slices.Contains(f.vendors, vend
 //
 // Lists in the result are shared: do not change them.
 func (f *Facts) Model(vendor, id string) (Model, bool) {
-	id = strings.ToLower(id)
-	if v, ok := Lookup(vendor); ok && v.Listed.Vendor != "" {
-		vendor = v.Listed.Vendor
-	}
+	id, vendor = strings.ToLower(id), listedAs(vendor)
 	for _, id := range []string{id, withoutDate(id)} {
 		if m, ok := f.find(vendor, id); ok {
 			return m, true
@@ -115,6 +113,12 @@ func (f *Facts) Model(vendor, id string) (Model, bool) {
 		}
 	}
 	return Model{}, false
+}
+
+// listedAs is the name under which facts have a vendor's models.
+func listedAs(vendor string) string {
+	v, _ := Lookup(vendor)
+	return cmp.Or(v.Listed.Vendor, v.Same, vendor)
 }
 
 // Known are the models that stand in for the list of a vendor that gives none,

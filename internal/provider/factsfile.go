@@ -20,7 +20,8 @@ import (
 // of lines of tab-separated columns after a header that names their origin. The
 // same facts always give the same bytes.
 const (
-	factsSchema  = "# limen model facts, schema 2"
+	factsSchema  = "# limen model facts, schema 3"
+	olderSchema  = "# limen model facts, schema 2" // its prices say less
 	factsColumns = 12
 	factsSize    = 4 << 20 // uncompressed, at most
 
@@ -29,8 +30,9 @@ const (
 	factsAbout = `# models.dev is under the MIT License, Copyright (c) 2025 spin.dev
 # vendor, id, name, released, context, output, modalities in, modalities out, abilities, efforts, knowledge, prices
 # abilities: tools, reasoning, structured output, attachments, temperature; y yes, n no, - not known
-# prices: dollars per million tokens: input, output, cache read, cache write, reasoning, audio in, audio out;
-# then ;N: and the same for prompts of more than N tokens
+# prices: dollars per million tokens: input, output, cache read, cache write, reasoning, audio in, audio out,
+# an hour's cache write, image out; then ;N: and the same for prompts of more than N tokens; then dollars for each
+# ;call= and ;search= and the percent of it all for ;flex= ;priority= ;batch=
 `
 )
 
@@ -132,7 +134,7 @@ func readOrigin(packed io.Reader) (Origin, error) {
 
 func parseOrigin(text string) (Origin, error) {
 	lines := strings.SplitN(text, "\n", 4)
-	if lines[0] != factsSchema {
+	if lines[0] != factsSchema && lines[0] != olderSchema {
 		return Origin{}, fmt.Errorf("header is not %q", factsSchema)
 	}
 	if len(lines) < 4 || !strings.HasPrefix(lines[1], sourceLine) || !strings.HasPrefix(lines[2], dateLine) {

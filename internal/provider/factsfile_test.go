@@ -85,10 +85,13 @@ func TestParseFactsRefuses(t *testing.T) {
 	if _, err := parseFacts(header + "# about\n" + good + "\n" + next + "\n"); err != nil {
 		t.Fatal(err)
 	}
+	if f, err := parseFacts(strings.Replace(header, factsSchema, olderSchema, 1) + good + "\n"); err != nil || f.Len() != 1 {
+		t.Errorf("the older schema is not read: %v", err)
+	}
 	for _, text := range []string{
 		"",
 		good,
-		strings.Replace(header, "schema 2", "schema 1", 1) + good,
+		strings.Replace(header, "schema 3", "schema 1", 1) + good,
 		strings.Replace(header, "# source", "# origin", 1) + good,
 		strings.Replace(header, "2026-01-01", "today", 1) + good,
 		header + "lab\tm",

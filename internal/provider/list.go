@@ -279,7 +279,7 @@ func (e *entry) model() Model {
 		Input:     words(e.Architecture.InputModalities, e.InputModalities),
 		Output:    words(e.Architecture.OutputModalities, e.OutputModalities),
 		Knowledge: e.KnowledgeCutoff,
-		Prices:    price.List{Rates: e.Pricing.rates()},
+		Prices:    e.Pricing.list(),
 	}
 	if e.MaxInputTokens > 0 {
 		m.MaxOutput = first(m.MaxOutput, tokens(e.MaxTokens))

@@ -9,6 +9,8 @@
 package provider
 
 import (
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -48,6 +50,8 @@ type Vendor struct {
 	// Listed are the facts that stand in for the model list of a vendor that
 	// gives none.
 	Listed Listed
+	// Same is the vendor whose models, and prices, these are at another address.
+	Same string
 	// Opaque is who reads the opaque state of models that it serves in OpenAI's
 	// dialects; empty: the model's maker does.
 	Opaque string
@@ -286,6 +290,24 @@ type Answer struct {
 	// ReasoningApart: completion_tokens leave the reasoning tokens out.
 	ReasoningApart bool
 	Finish         []Pair // finish reasons; "error" is a failed answer
+}
+
+// Takes reports whether the vendor takes money for a model at an address. A
+// server program on a machine of one's own does not, but for what it passes on
+// to its cloud.
+func (v Vendor) Takes(address, model string) bool {
+	if !v.Local() || v.Cloud != "" && strings.HasSuffix(model, "cloud") {
+		return true
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return true
+	}
+	host := u.Hostname()
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return !ip.IsLoopback() && !ip.IsPrivate() && !ip.IsLinkLocalUnicast()
+	}
+	return strings.Contains(host, ".") && !matches([]string{"*.local", "*.internal", "*.lan", "*.localhost"}, host)
 }
 
 // Local reports whether the vendor is a program on this machine, which needs

@@ -491,6 +491,7 @@ var vendors = []Vendor{
 		KeyEnv:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"},
 		ByName:  true,
 		Speaks:  []dialect.Name{dialect.OpenAIChat},
+		Same:    "gemini",
 		Quirks: Quirks{
 			TokenLimit: "max_completion_tokens",
 		},
@@ -551,6 +552,7 @@ var vendors = []Vendor{
 		KeyEnv:  []string{"AWS_BEARER_TOKEN_BEDROCK"},
 		ByName:  true,
 		Speaks:  []dialect.Name{dialect.OpenAIChat, dialect.OpenAIResponses},
+		Same:    "bedrock",
 		Quirks: Quirks{
 			TokenLimit: "max_completion_tokens",
 			Developer:  true,
