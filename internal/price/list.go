@@ -152,7 +152,7 @@ func (p List) String() string {
 	for _, t := range p.Tiers {
 		fmt.Fprintf(&b, ";%d:%s", t.Over, t.columns())
 	}
-	for _, f := range p.fees() {
+	for _, f := range p.namedFees() {
 		if each, known := f.fee.Amount(); known {
 			fmt.Fprintf(&b, ";%s=%s", f.name, each)
 		}
@@ -170,15 +170,17 @@ type namedFee struct {
 	fee  *Fee
 }
 
-func (p *List) fees() [2]namedFee { return [...]namedFee{{"call", &p.Call}, {"search", &p.Search}} }
+func (p *List) namedFees() [3]namedFee {
+	return [...]namedFee{{"call", &p.Call}, {"search", &p.Search}, {"searched", &p.Searched}}
+}
 
 type namedPercent struct {
 	name    string
 	percent *Percent
 }
 
-func (p *List) services() [3]namedPercent {
-	return [...]namedPercent{{"flex", &p.Flex}, {"priority", &p.Priority}, {"batch", &p.Batch}}
+func (p *List) services() [4]namedPercent {
+	return [...]namedPercent{{"flex", &p.Flex}, {"priority", &p.Priority}, {"batch", &p.Batch}, {"other", &p.Other}}
 }
 
 func (r Rates) columns() string {
@@ -231,7 +233,7 @@ func (p *List) addTier(text string) (err error) {
 
 // set reads what is known by its name.
 func (p *List) set(name, value string) error {
-	for _, f := range p.fees() {
+	for _, f := range p.namedFees() {
 		if f.name == name {
 			return f.fee.UnmarshalJSON([]byte(value))
 		}
