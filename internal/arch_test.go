@@ -33,6 +33,7 @@ var layers = [][]string{
 	{"internal/probe", "internal/catalog", "internal/tools"},
 	{"internal/keys", "internal/route"},
 	{"internal/ledger", "internal/telemetry", "internal/state"},
+	{"internal/budget"},
 	{"internal/upstream"},
 	{"internal/socket"},
 	{"internal/http1"},

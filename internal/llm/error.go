@@ -42,6 +42,8 @@ const (
 	Conflict
 	// RateLimited: the upstream, or a limit of the key, asks to wait.
 	RateLimited
+	// OverBudget: the client's budget does not have enough left.
+	OverBudget
 	// Overloaded: no capacity now.
 	Overloaded
 	// Unavailable: the gateway cannot decide now (store away, draining).
@@ -69,7 +71,7 @@ var kindNames = [...]string{
 	Internal: "internal", Invalid: "invalid", Unsupported: "unsupported", Unauthenticated: "unauthenticated",
 	Forbidden: "forbidden", NoModel: "no_model", NotFound: "not_found", BadMethod: "bad_method", NoSocket: "no_socket", TooLarge: "too_large",
 	HeadersTooLarge: "headers_too_large", BadMedia: "bad_media", SlowBody: "slow_body", Conflict: "conflict",
-	RateLimited: "rate_limited", Overloaded: "overloaded", Unavailable: "unavailable", Upstream: "upstream",
+	RateLimited: "rate_limited", OverBudget: "over_budget", Overloaded: "overloaded", Unavailable: "unavailable", Upstream: "upstream",
 	UpstreamInvalid: "upstream_invalid", UpstreamTruncated: "upstream_truncated", UpstreamAuth: "upstream_auth",
 	UpstreamQuota: "upstream_quota", UpstreamTimeout: "upstream_timeout", Canceled: "client_closed",
 }

@@ -59,8 +59,9 @@ type Step struct {
 const callColumns = "id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us, bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated, notes, account, steps, cache_miss, " +
 	"team, cache_write_hour, audio_in, audio_out, image_out, searches, service, priced, cost, charge, tags"
 
-// AddCalls stores records in one transaction. A record that is there already
-// stays as it is: the journal may be read again after a crash.
+// AddCalls stores records in one transaction and books what they charge. A
+// record that is there already stays as it is, and is not booked again: the
+// journal may be read again after a crash.
 func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
 	return s.inConnTx(ctx, func(conn *sql.Conn, tx *sql.Tx) error {
 		var added []*Call
@@ -80,7 +81,7 @@ func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
 				return fmt.Errorf("store: %w", err)
 			}
 		}
-		return nil
+		return book(ctx, tx, added) // last: others wait for the balances until the end
 	})
 }
 

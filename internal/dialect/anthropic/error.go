@@ -50,6 +50,7 @@ var classes = [...]class{
 	llm.SlowBody:          {http.StatusRequestTimeout, timeoutError},
 	llm.Conflict:          {http.StatusConflict, invalidRequest},
 	llm.RateLimited:       {http.StatusTooManyRequests, "rate_limit_error"},
+	llm.OverBudget:        {http.StatusTooManyRequests, "rate_limit_error"},
 	llm.Overloaded:        {statusOverloaded, "overloaded_error"},
 	llm.Unavailable:       {http.StatusServiceUnavailable, apiError},
 	llm.Upstream:          {http.StatusBadGateway, apiError},

@@ -94,6 +94,7 @@ var classes = [...]class{
 	llm.SlowBody:          {http.StatusRequestTimeout, "DEADLINE_EXCEEDED"},
 	llm.Conflict:          {http.StatusConflict, "ABORTED"},
 	llm.RateLimited:       {http.StatusTooManyRequests, "RESOURCE_EXHAUSTED"},
+	llm.OverBudget:        {http.StatusTooManyRequests, "RESOURCE_EXHAUSTED"},
 	llm.Overloaded:        unavailable,
 	llm.Unavailable:       unavailable,
 	llm.Upstream:          badGateway,

@@ -37,6 +37,7 @@ var classes = [...]class{
 	llm.SlowBody:          {http.StatusRequestTimeout, "timeout", "request_timeout"},
 	llm.Conflict:          {http.StatusConflict, invalidRequest, ""},
 	llm.RateLimited:       {http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"},
+	llm.OverBudget:        {http.StatusTooManyRequests, "insufficient_quota", "insufficient_quota"},
 	llm.Overloaded:        {http.StatusServiceUnavailable, "server_error", "server_is_overloaded"},
 	llm.Unavailable:       {http.StatusServiceUnavailable, "server_error", "service_unavailable"},
 	llm.Upstream:          {http.StatusBadGateway, "server_error", "upstream_error"},

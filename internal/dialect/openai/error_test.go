@@ -32,6 +32,7 @@ func TestClasses(t *testing.T) {
 		llm.SlowBody:          {408, "timeout", "request_timeout"},
 		llm.Conflict:          {409, "invalid_request_error", ""},
 		llm.RateLimited:       {429, "rate_limit_error", "rate_limit_exceeded"},
+		llm.OverBudget:        {429, "insufficient_quota", "insufficient_quota"},
 		llm.Overloaded:        {503, "server_error", "server_is_overloaded"},
 		llm.Unavailable:       {503, "server_error", "service_unavailable"},
 		llm.Upstream:          {502, "server_error", "upstream_error"},

@@ -308,7 +308,7 @@ func failedCode(e *llm.Error) string {
 		return "rate_limit_exceeded"
 	case e.Kind == llm.Overloaded:
 		return "server_is_overloaded"
-	case e.Kind == llm.UpstreamQuota:
+	case e.Kind == llm.UpstreamQuota, e.Kind == llm.OverBudget:
 		return "insufficient_quota"
 	case e.Kind == llm.Invalid:
 		return "invalid_prompt"

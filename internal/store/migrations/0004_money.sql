@@ -45,13 +45,12 @@ CREATE TABLE leases (
     period      TEXT NOT NULL,
     window_ms   BIGINT NOT NULL,
     amount      BIGINT NOT NULL, -- that the holder may have spent, and has not told of yet
-    interrupted BIGINT NOT NULL, -- counted as spent when it was not heard of in time; it may tell otherwise later
-    until_ms    BIGINT NOT NULL,
+    interrupted BIGINT NOT NULL, -- counted as spent when nothing was heard of it for long; it may tell otherwise later
     PRIMARY KEY (holder, owner, period, window_ms)
 );
-CREATE INDEX leases_by_end ON leases (until_ms);
 
--- Gateways that share the database, as they were last heard of.
+-- Gateways that share the database, as they were last heard of. Leases last as
+-- long as something is heard of their holder.
 CREATE TABLE nodes (
     id      TEXT PRIMARY KEY,
     seen_ms BIGINT NOT NULL
