@@ -38,6 +38,8 @@ type Request struct {
 	// Told are members of the answer that the gateway answers for, in place
 	// of the upstream. They are set before the answer comes.
 	Told []llm.Member
+	// Cost, where it is set, has the client told what the call costs.
+	Cost Cost
 
 	// Object holds where the members stand that the dialect edits.
 	Object jsonedit.Object
@@ -145,6 +147,9 @@ type Dialect interface {
 	// Answer checks a whole JSON answer and reads its usage. known is false
 	// when the upstream sent none. Its error is an *llm.Error.
 	Answer(body []byte) (usage llm.Usage, known bool, err error)
+	// Priced is a whole answer, which Answer accepted, with what the call costs
+	// in its usage, where the request has that told; else it is body.
+	Priced(body []byte, req *Request) []byte
 	// Follow starts to follow a stream that answers req.
 	Follow(req *Request) Follower
 	// Replay appends a whole JSON answer, which Answer accepted, as the

@@ -39,6 +39,7 @@ type Ask struct {
 	Origin  string
 	Seal    seal.Key
 	Told    []llm.Member    // members of the answer that the gateway answers for
+	Cost    Cost            // of which the client is told in the usage; may be nil
 	Noted   func(llm.Notes) // is told what of the answer cannot be said; may be nil
 
 	skipped llm.Notes // that were noted already

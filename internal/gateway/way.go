@@ -171,7 +171,7 @@ func (g *Gateway) ask(a *attempt, req *llm.Request) *dialect.Ask {
 	return &dialect.Ask{
 		Request: req, ID: a.id(), Model: a.Request.Model, Begun: a.Started,
 		Vendor: a.way.caps.Vendor, Origin: a.way.caps.Origin, Seal: g.seal, Told: a.Request.Told,
-		Noted: a.noted,
+		Cost: a.Request.Cost, Noted: a.noted,
 	}
 }
 
@@ -262,6 +262,7 @@ func (a *attempt) wholeOf(dst, body []byte) ([]byte, error) {
 	if a.Request.Stream {
 		return a.Dialect.Replay(nil, body, &a.Request), nil
 	}
+	body = a.Dialect.Priced(body, &a.Request)
 	if a.turn != nil {
 		return a.stateful().Tell(body, a.Request.Told), nil
 	}

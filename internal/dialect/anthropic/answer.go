@@ -26,9 +26,9 @@ func (Dialect) AppendAnswer(dst []byte, a *llm.Answer, ask *dialect.Ask) []byte 
 	w.EndArray()
 	writeStop(w.Writer, &c.Finish, w.called)
 	if a.Known {
-		writeUsage(w.Writer, a.Usage, true)
+		writeUsage(w.Writer, a.Usage, true, ask.Cost)
 	} else {
-		w.SetRaw("usage", []byte(`{"input_tokens":0,"output_tokens":0}`))
+		noUsage(w.Writer, ask.Cost)
 	}
 	w.EndObject()
 	return w.Bytes()

@@ -191,6 +191,18 @@ func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 	return c.usage(), c.known, nil
 }
 
+// Priced implements dialect.Dialect.
+func (Dialect) Priced(body []byte, req *dialect.Request) []byte {
+	var object jsonedit.Object
+	if req.Cost == nil || readMessage(body, &object) != nil {
+		return body
+	}
+	usage := object.Value(messageUsage)
+	var c counts
+	c.merge(usage)
+	return jsonedit.Edited(body, &object, jsonedit.Set(messageUsage, req.Cost.In(usage, c.usage(), c.known)))
+}
+
 // given reports whether a value is there and is not null.
 func given(value []byte) bool { return llm.Raw(value).Given() }
 

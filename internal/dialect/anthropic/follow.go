@@ -32,6 +32,7 @@ func isDone(data []byte) bool { return string(bytes.TrimSpace(data)) == "[DONE]"
 
 // follower implements dialect.Follower for Messages. Events pass as they are.
 type follower struct {
+	cost         dialect.Cost
 	begun, ended bool
 	counts       counts
 	events       int64 // with content
@@ -42,7 +43,7 @@ type follower struct {
 var _ dialect.Follower = (*follower)(nil)
 
 // Follow implements dialect.Dialect.
-func (Dialect) Follow(*dialect.Request) dialect.Follower { return &follower{} }
+func (Dialect) Follow(req *dialect.Request) dialect.Follower { return &follower{cost: req.Cost} }
 
 // Begun implements dialect.Follower. The head of a message is no content: an
 // upstream that is overloaded often says so right after it.
@@ -70,6 +71,8 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 		return dst, false, dialect.Malformed(err)
 	}
 	kind := text(f.event.Value(eventType))
+	var room [1]jsonedit.Change
+	changes := room[:0]
 	switch kind {
 	case "error":
 		return dst, false, eventError(f.event.Value(eventFault))
@@ -77,7 +80,11 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 		f.counts.merge(member(f.event.Value(eventMessage), "usage"))
 	case "message_delta":
 		f.begun = true
-		f.counts.merge(f.event.Value(eventUsage))
+		usage := f.event.Value(eventUsage)
+		f.counts.merge(usage)
+		if f.cost != nil {
+			changes = append(changes, jsonedit.Set(eventUsage, f.cost.In(usage, f.counts.usage(), f.counts.known)))
+		}
 	case "message_stop":
 		f.begun, f.ended = true, true
 	case "content_block_delta":
@@ -91,13 +98,14 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 		}
 		return dst, false, dialect.Malformed(errNoType)
 	}
-	if frame.Canonical && string(frame.Event) == kind {
+	if frame.Canonical && string(frame.Event) == kind && len(changes) == 0 {
 		return dst, true, nil
 	}
 	if strings.ContainsAny(kind, "\r\n") {
 		return dst, false, dialect.Malformed(errNoType)
 	}
-	return sse.Append(dst, []byte(kind), frame.Data), false, nil // SDKs go by the name of the event
+	data := jsonedit.Edited(frame.Data, &f.event, changes...)
+	return sse.Append(dst, []byte(kind), data), false, nil // SDKs go by the name of the event
 }
 
 // End implements dialect.Follower.

@@ -131,9 +131,9 @@ func (e *encoder) start() {
 	e.Name("stop_sequence")
 	e.Null()
 	if e.known {
-		writeUsage(&e.Writer, e.usage, true)
+		writeUsage(&e.Writer, e.usage, true, nil) // what it costs is known at the end
 	} else {
-		e.SetRaw("usage", []byte(`{"input_tokens":0,"output_tokens":0}`))
+		noUsage(&e.Writer, nil)
 	}
 	e.EndObject()
 	e.end()
@@ -348,7 +348,7 @@ func (e *encoder) End(dst []byte) []byte {
 	e.Object("delta")
 	writeStop(&e.Writer, &e.finish, e.called)
 	e.EndObject()
-	writeUsage(&e.Writer, e.usage, e.known)
+	writeUsage(&e.Writer, e.usage, e.known, e.ask.Cost)
 	e.end()
 	e.begin("message_stop")
 	e.end()

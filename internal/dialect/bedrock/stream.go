@@ -67,7 +67,7 @@ func (d *decoder) Frame(dst []llm.Event, f sse.Frame) ([]llm.Event, error) {
 	}
 	dst = d.start(dst)
 	if event == "metadata" {
-		return d.usage(dst, dialect.Member(f.Data, "usage")), nil
+		return d.usage(dst, f.Data), nil
 	}
 	if d.stopped {
 		return dst, nil
@@ -123,7 +123,7 @@ func (d *decoder) Whole(dst []llm.Event, body []byte) ([]llm.Event, error) {
 		dst = d.endBlock(dst)
 		n++
 	}
-	dst = d.usage(dst, dialect.Member(body, "usage"))
+	dst = d.usage(dst, body)
 	dst, err := d.stop(dst, dialect.Text(body, "stopReason"))
 	d.ended = err == nil
 	return dst, err
@@ -368,16 +368,21 @@ func (d *decoder) stop(dst []llm.Event, word string) ([]llm.Event, error) {
 	return append(dst, llm.Finish{Reason: reason}), nil
 }
 
-// usage reads the counts, in which the cache is not within the input.
-func (d *decoder) usage(dst []llm.Event, usage llm.Raw) []llm.Event {
-	var u llm.Usage
+// usage reads the counts, in which the cache is not within the input, and the
+// service that was given, from what has both.
+func (d *decoder) usage(dst []llm.Event, answer []byte) []llm.Event {
+	u := llm.Usage{Service: dialect.ServiceOf(dialect.Member(answer, "serviceTier", "type"))}
+	var written, hour int64
 	known := false
-	for name, value := range jsonedit.Members(usage) {
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil {
+	for name, value := range jsonedit.Members(dialect.Member(answer, "usage")) {
+		if string(name) == `"cacheDetails"` {
+			hour = hourWrites(value)
 			continue
 		}
-		n, _ = llm.Within(n, 0)
+		n, ok := count(value)
+		if !ok {
+			continue
+		}
 		switch string(name) {
 		case `"inputTokens"`:
 			u.Input, known = n, true
@@ -386,12 +391,30 @@ func (d *decoder) usage(dst []llm.Event, usage llm.Raw) []llm.Event {
 		case `"cacheReadInputTokens"`:
 			u.CacheRead = n
 		case `"cacheWriteInputTokens"`:
-			u.CacheWrite = n
+			written = n
 		}
 	}
 	d.used = true
 	if !known {
 		return dst
 	}
+	u.CacheWrite, u.HourWrite = llm.Within(written, hour)
 	return append(dst, llm.Used{Usage: u, Known: true})
+}
+
+// hourWrites are the tokens that were written to be kept for an hour.
+func hourWrites(details []byte) (hour int64) {
+	for detail := range jsonedit.Elements(details) {
+		if n, _ := count(dialect.Member(detail, "inputTokens")); dialect.Text(detail, "ttl") == "1h" {
+			hour, _ = llm.Within(hour+n, 0)
+		}
+	}
+	return hour
+}
+
+// count reads a number, within what is plausible.
+func count(value []byte) (n int64, ok bool) {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	n, _ = llm.Within(n, 0)
+	return n, err == nil
 }

@@ -241,20 +241,6 @@ func writeLogprobs(w *jsonedit.Writer, tokens []llm.Raw) {
 	w.EndObject()
 }
 
-func writeUsage(w *jsonedit.Writer, u llm.Usage) {
-	w.Object("usageMetadata")
-	w.SetInt("promptTokenCount", u.Prompt())
-	if u.CacheRead > 0 {
-		w.SetInt("cachedContentTokenCount", u.CacheRead)
-	}
-	w.SetInt("candidatesTokenCount", u.Output)
-	if u.Reasoning > 0 {
-		w.SetInt("thoughtsTokenCount", u.Reasoning)
-	}
-	w.SetInt("totalTokenCount", u.Total())
-	w.EndObject()
-}
-
 // model is the model that an answer names: the one that gave it, where that is
 // known.
 func model(answered llm.Raw, ask *dialect.Ask) llm.Raw {

@@ -29,6 +29,7 @@ type choice struct {
 	code    *llm.ServerCall // that has been shown and not yet run
 
 	grounding, citations llm.Raw
+	searched             int64     // searches behind the present request's grounding
 	logprobs             []llm.Raw // that no message was open for
 
 	called   bool // a function was

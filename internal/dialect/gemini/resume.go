@@ -54,6 +54,10 @@ func (d *decoder) Resume(closed bool) []byte {
 	w.EndObject()
 	d.token, d.settled = nil, false
 	d.spent, d.used = d.spent.Plus(d.used), llm.Usage{}
+	d.counted, d.billed = false, false
+	for _, c := range d.choices {
+		c.searched = 0
+	}
 	d.rounds--
 	return w.Bytes()
 }

@@ -42,6 +42,8 @@ type decoder struct {
 	token  llm.Raw // with which it is asked, while it waits for that
 	spent  llm.Usage
 	used   llm.Usage // since then
+
+	counted, billed bool // used is told of, and has the searches
 }
 
 var _ dialect.Resumer = (*decoder)(nil)
@@ -157,10 +159,9 @@ func (d *decoder) chunk(dst []llm.Event, data []byte) ([]llm.Event, error) {
 		}
 		dst = append(dst, llm.Start{ID: d.id, Model: text(model)})
 	}
-	used, known := decodeUsage(usage)
+	known := d.use(usage)
 	if known {
-		d.used = used
-		dst = append(dst, llm.Used{Usage: d.spent.Plus(used), Known: true})
+		dst = append(dst, d.total())
 	}
 	at := 0
 	for candidate := range jsonedit.Elements(candidates) {
@@ -169,6 +170,9 @@ func (d *decoder) chunk(dst []llm.Event, data []byte) ([]llm.Event, error) {
 			return dst, err
 		}
 		at++
+	}
+	if d.moreSearches() {
+		dst = append(dst, d.total())
 	}
 	if reason := dialect.Text(feedback, "blockReason"); reason != "" && len(d.choices) == 0 {
 		dst = d.promptBlocked(dst, reason)
@@ -238,6 +242,7 @@ func (d *decoder) candidate(dst []llm.Event, at int, candidate []byte) ([]llm.Ev
 	}
 	if grounding.Given() {
 		c.grounding = grounding.Clone() // the last one is whole
+		c.searched = queries(c.grounding)
 	}
 	if citations.Given() {
 		c.citations = citations.Clone()
@@ -274,34 +279,6 @@ func (d *decoder) callID(name, args []byte) llm.Raw {
 	fmt.Fprintf(h, "/%d", d.calls)
 	d.calls++
 	return llm.Quote("call_" + hex.EncodeToString(h.Sum(nil)[:12]))
-}
-
-// decodeUsage reads usageMetadata. Thoughts are not counted among the
-// candidates' tokens, prompts of the upstream's tools not within the prompt.
-func decodeUsage(raw llm.Raw) (u llm.Usage, known bool) {
-	var prompt, tools, cached, out int64
-	for name, value := range jsonedit.Members(raw) {
-		n, ok := count(value)
-		if !ok {
-			continue
-		}
-		switch string(name) {
-		case `"promptTokenCount"`:
-			prompt, known = n, true
-		case `"toolUsePromptTokenCount"`:
-			tools = n
-		case `"cachedContentTokenCount"`:
-			cached = n
-		case `"candidatesTokenCount"`:
-			out, known = n, true
-		case `"thoughtsTokenCount"`:
-			u.Reasoning, known = n, true
-		}
-	}
-	within := func(n int64) int64 { rest, _ := llm.Within(n, 0); return rest }
-	u.Input, u.CacheRead = llm.Within(within(prompt)+within(tools), cached)
-	u.Output, u.Reasoning = within(out), within(u.Reasoning)
-	return u, known
 }
 
 // count reads a whole number, which may be written as a string.

@@ -5,8 +5,10 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/money"
 )
 
 // counter is a number of a usage object, if it is there.
@@ -27,12 +29,16 @@ func (c *counter) set(value []byte) {
 type counts struct {
 	in, out, total                      counter
 	read, otherRead, written, reasoning counter
+	audioIn, audioOut, imageOut         counter
+	searches, sources                   counter
+	ticks                               money.Amount
+	costs                               bool // a cost is stated in dollars
 }
 
 // DecodeUsage reads a usage object of either OpenAI dialect. Cached tokens are
 // counted within the input, reasoning within the output; the result is
 // disjoint. known is false when raw is no object, has no counts, or has some
-// that cannot be.
+// that cannot be. The service is not in it.
 func DecodeUsage(raw []byte) (u llm.Usage, known bool) {
 	var c counts
 	for name, value := range jsonedit.Members(raw) {
@@ -49,8 +55,18 @@ func DecodeUsage(raw []byte) (u llm.Usage, known bool) {
 		c.read = c.otherRead
 	}
 	in, u.CacheRead = llm.Within(in, c.read.n)
-	u.Input, u.CacheWrite = llm.Within(in, c.written.n)
-	u.Output, u.Reasoning = llm.Within(out, reasoning)
+	in, u.CacheWrite = llm.Within(in, c.written.n)
+	u.Input, u.AudioIn = llm.Within(in, c.audioIn.n)
+	out, u.Reasoning = llm.Within(out, reasoning)
+	out, u.AudioOut = llm.Within(out, c.audioOut.n)
+	u.Output, u.ImageOut = llm.Within(out, c.imageOut.n)
+	if !c.searches.known {
+		c.searches = c.sources
+	}
+	u.Searches, _ = llm.Within(c.searches.n, 0)
+	if u.Stated = c.ticks; c.costs && u.Stated == 0 {
+		u.Stated = dialect.Stated(raw)
+	}
 	return u, true
 }
 
@@ -68,18 +84,48 @@ func (c *counts) take(name, value []byte) {
 			switch string(name) {
 			case `"cached_tokens"`:
 				c.read.set(value)
-			case `"cache_write_tokens"`:
+			case `"cache_write_tokens"`, `"cache_creation_input_tokens"`: // the second is Qwen's
 				c.written.set(value)
+			case `"audio_tokens"`:
+				c.audioIn.set(value)
 			}
 		}
 	case `"completion_tokens_details"`, `"output_tokens_details"`:
 		for name, value := range jsonedit.Members(value) {
-			if string(name) == `"reasoning_tokens"` {
+			switch string(name) {
+			case `"reasoning_tokens"`:
 				c.reasoning.set(value)
+			case `"audio_tokens"`:
+				c.audioOut.set(value)
+			case `"image_tokens"`:
+				c.imageOut.set(value)
 			}
 		}
 	case `"prompt_cache_hit_tokens"`, `"cached_tokens"`, `"cache_read_input_tokens"`: // other servers' words
 		c.otherRead.set(value)
+	case `"num_sources_used"`: // of xAI before it counted searches
+		c.sources.set(value)
+	case `"cost"`:
+		c.costs = true
+	case `"cost_in_usd_ticks"`:
+		c.ticks = dialect.Ticks(value)
+	default:
+		c.takeSearches(name, value)
+	}
+}
+
+// takeSearches reads a member that counts searches: Perplexity's,
+// OpenRouter's, and xAI's, which are of the web and of X.
+func (c *counts) takeSearches(name, value []byte) {
+	switch string(name) {
+	case `"num_search_queries"`:
+		c.searches.set(value)
+	case `"server_tool_use"`:
+		c.searches.set(dialect.Member(value, "web_search_requests"))
+	case `"server_side_tool_usage_details"`:
+		web, known := count(dialect.Member(value, "web_search_calls"))
+		x, alsoKnown := count(dialect.Member(value, "x_search_calls"))
+		c.searches = counter{max(web, 0) + max(x, 0), known || alsoKnown}
 	}
 }
 
@@ -100,4 +146,23 @@ func count(value []byte) (int64, bool) {
 		return int64(min(max(f, -1), math.MaxInt32)), true
 	}
 	return 0, false
+}
+
+// WriteSome writes a member that counts, where it counts anything.
+func WriteSome(w *jsonedit.Writer, name string, n int64) {
+	if n > 0 {
+		w.SetInt(name, n)
+	}
+}
+
+// serviceTiers are the words of OpenAI's dialects for the services.
+var serviceTiers = [...]string{llm.Flex: "flex", llm.Priority: "priority", llm.Batch: "batch"}
+
+// ServiceTier is the word for a service that was given, where it is none of the
+// usual ones: otherwise it is "".
+func ServiceTier(s llm.Service) string {
+	if int(s) < len(serviceTiers) {
+		return serviceTiers[s]
+	}
+	return ""
 }

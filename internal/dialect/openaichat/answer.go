@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/seal"
@@ -43,29 +44,35 @@ func (Dialect) AppendAnswer(dst []byte, a *llm.Answer, ask *dialect.Ask) []byte 
 	}
 	w.EndArray()
 	if a.Known || a.Usage.Total() > 0 {
-		w.Name("usage")
-		writeUsage(w, a.Usage)
+		writeUsage(w, a.Usage, a.Known, ask.Cost)
 	}
 	w.EndObject()
 	return w.Bytes()
 }
 
 // writeUsage writes the counters as this dialect has them: the cached within
-// the prompt, reasoning within the completion.
-func writeUsage(w *jsonedit.Writer, u llm.Usage) {
-	prompt, completion := u.Input+u.CacheRead+u.CacheWrite, u.Output+u.Reasoning
-	w.BeginObject()
-	w.SetInt("prompt_tokens", prompt)
-	w.SetInt("completion_tokens", completion)
-	w.SetInt("total_tokens", prompt+completion)
+// the prompt, reasoning within the completion. Sound and pictures are told where
+// there are any, and the service where it is not the usual one.
+func writeUsage(w *jsonedit.Writer, u llm.Usage, known bool, cost dialect.Cost) {
+	w.Object("usage")
+	w.SetInt("prompt_tokens", u.Prompt())
+	w.SetInt("completion_tokens", u.Completion())
+	w.SetInt("total_tokens", u.Total())
 	w.Object("prompt_tokens_details")
 	w.SetInt("cached_tokens", u.CacheRead)
-	w.SetInt("cache_write_tokens", u.CacheWrite)
+	w.SetInt("cache_write_tokens", u.CacheWrite+u.HourWrite)
+	openai.WriteSome(w, "audio_tokens", u.AudioIn)
 	w.EndObject()
 	w.Object("completion_tokens_details")
 	w.SetInt("reasoning_tokens", u.Reasoning)
+	openai.WriteSome(w, "audio_tokens", u.AudioOut)
+	openai.WriteSome(w, "image_tokens", u.ImageOut)
 	w.EndObject()
+	cost.Write(w, u, known)
 	w.EndObject()
+	if tier := openai.ServiceTier(u.Service); tier != "" {
+		w.SetText("service_tier", tier)
+	}
 }
 
 // answerChoice is one choice of a whole answer, taken apart into the members

@@ -31,9 +31,10 @@ const (
 	chunkXGroq
 	chunkObject
 	chunkBaseResp
+	chunkService
 )
 
-var chunkFields = jsonedit.NewFields("error", "choices", "usage", "id", "created", "model", "x_groq", "object", "base_resp")
+var chunkFields = jsonedit.NewFields("error", "choices", "usage", "id", "created", "model", "x_groq", "object", "base_resp", "service_tier")
 
 const (
 	choiceIndex = iota
@@ -95,12 +96,14 @@ func finishReason(said string, calls bool) string {
 // contract pass as they are.
 type follower struct {
 	wantsUsage bool
+	cost       dialect.Cost
 
 	begun, finished, ended bool
-	usageSent              bool // a chunk with usage and no choices went to the client
-	usage                  llm.Usage
+	usageSent              bool      // a chunk with usage and no choices went to the client
+	usage                  llm.Usage // but for the service
 	known                  bool
 	usageRaw               []byte
+	service                llm.Service
 	chunks                 int64 // with choices
 
 	head  chunkHead
@@ -116,18 +119,23 @@ var _ dialect.Follower = (*follower)(nil)
 
 // Follow implements dialect.Dialect.
 func (Dialect) Follow(req *dialect.Request) dialect.Follower {
-	return &follower{wantsUsage: req.WantsUsage}
+	return newFollower(req)
+}
+
+func newFollower(req *dialect.Request) *follower {
+	return &follower{wantsUsage: req.WantsUsage, cost: req.Cost}
 }
 
 func (f *follower) Begun() bool { return f.begun }
 func (f *follower) Done() bool  { return f.ended }
 
 func (f *follower) Usage(in int64) llm.Usage {
-	if f.known {
-		return f.usage
+	u := f.usage
+	if !f.known {
+		u = llm.Estimate(in, 0)
+		u.Output = f.chunks // servers send about a token in each
 	}
-	u := llm.Estimate(in, 0)
-	u.Output = f.chunks // servers send about a token in each
+	u.Service = f.service
 	return u
 }
 
@@ -156,6 +164,7 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 	if isFault(frame.Data, &f.chunk) {
 		return dst, false, failedWithin(frame.Data)
 	}
+	f.keepService()
 	changes = f.keepHead(changes)
 	choices, any, err := f.readChoices()
 	if err != nil {
@@ -175,6 +184,9 @@ func (f *follower) Frame(dst []byte, frame sse.Frame) ([]byte, bool, error) {
 			return dst, false, nil
 		default:
 			f.usageSent = true
+			if f.cost != nil {
+				changes = append(changes, jsonedit.Set(chunkUsage, f.cost.In(f.chunk.Value(chunkUsage), f.Usage(0), f.known)))
+			}
 		}
 	} else if late {
 		return dst, false, nil
@@ -201,6 +213,13 @@ func (f *follower) keepHead(changes []jsonedit.Change) []jsonedit.Change {
 		changes = append(changes, jsonedit.Set(chunkID, f.head.id))
 	}
 	return changes
+}
+
+// keepService remembers the service that was given: the last chunk has it right.
+func (f *follower) keepService() {
+	if service := llm.Raw(f.chunk.Value(chunkService)); service.Given() {
+		f.service = dialect.ServiceOf(service)
+	}
 }
 
 // readUsage reports whether the chunk's own usage member has counts.
@@ -359,7 +378,7 @@ func (f *follower) End(dst []byte) ([]byte, error) {
 		return dst, dialect.Truncated()
 	}
 	if f.wantsUsage && !f.usageSent && f.known {
-		dst = f.head.appendUsage(dst, f.usageRaw)
+		dst = f.head.appendUsage(dst, f.cost.In(f.usageRaw, f.Usage(0), true))
 		f.usageSent = true
 	}
 	f.ended = true

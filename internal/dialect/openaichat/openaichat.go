@@ -149,8 +149,25 @@ func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 	if choices := object.Value(chunkChoices); jsonedit.KindOf(choices) != jsonedit.KindArray || openai.EmptyArray(choices) {
 		return usage, false, dialect.NotAnAnswer(errNoChoices)
 	}
-	usage, known = openai.DecodeUsage(object.Value(chunkUsage))
+	usage, known = usageOf(&object)
 	return usage, known, nil
+}
+
+// usageOf is what a whole answer says that it used.
+func usageOf(answer *jsonedit.Object) (u llm.Usage, known bool) {
+	u, known = openai.DecodeUsage(answer.Value(chunkUsage))
+	u.Service = dialect.ServiceOf(answer.Value(chunkService))
+	return u, known
+}
+
+// Priced implements dialect.Dialect.
+func (Dialect) Priced(body []byte, req *dialect.Request) []byte {
+	var object jsonedit.Object
+	if req.Cost == nil || jsonedit.Scan(body, chunkFields, &object) != nil {
+		return body
+	}
+	usage, known := usageOf(&object)
+	return jsonedit.Edited(body, &object, jsonedit.Set(chunkUsage, req.Cost.In(object.Value(chunkUsage), usage, known)))
 }
 
 // Replay implements dialect.Dialect: what the stream would have said, with
@@ -173,7 +190,9 @@ func (d Dialect) Replay(dst, body []byte, req *dialect.Request) []byte {
 	if usage := object.Value(chunkUsage); jsonedit.KindOf(usage) == jsonedit.KindObject {
 		stream = head.appendUsage(stream, usage)
 	}
-	return dialect.Refollow(dst, append(stream, openai.DoneFrame...), d.Follow(req))
+	f := newFollower(req)
+	f.service = dialect.ServiceOf(object.Value(chunkService))
+	return dialect.Refollow(dst, append(stream, openai.DoneFrame...), f)
 }
 
 // delta is a message as the delta of a chunk: tool calls get an index there.

@@ -291,8 +291,8 @@ func (s *streamEncoder) finish(dst []byte, e llm.Finish) []byte {
 // End implements dialect.Encoder.
 func (s *streamEncoder) End(dst []byte) []byte {
 	if s.ask.Request != nil && s.ask.Request.WantsUsage && (s.known || s.usage.Total() > 0) {
-		w := jsonedit.NewWriter(append(s.begin(dst), `],"usage":`...))
-		writeUsage(w, s.usage)
+		w := jsonedit.NewWriter(append(s.begin(dst), "],"...))
+		writeUsage(w, s.usage, s.known, s.ask.Cost)
 		dst = append(w.Bytes(), "}\n\n"...)
 	}
 	return append(dst, openai.DoneFrame...)

@@ -28,6 +28,7 @@ type answerDecoder struct {
 
 	id, model llm.Raw
 	created   int64
+	service   llm.Service
 	started   bool
 	done      bool
 	items     int // opened so far
@@ -109,6 +110,9 @@ func (d *answerDecoder) readHead() {
 	if d.created == 0 {
 		d.created, _ = integer(d.chunk.Value(chunkCreated))
 	}
+	if service := llm.Raw(d.chunk.Value(chunkService)); service.Given() {
+		d.service = dialect.ServiceOf(service)
+	}
 }
 
 func (d *answerDecoder) tell(e llm.Event) {
@@ -128,6 +132,7 @@ func (d *answerDecoder) use(raw llm.Raw) {
 	if d.caps.Chat.ReasoningApart && dialect.Member(raw, "total_tokens") == nil {
 		u.Output, u.Reasoning = apart(raw, u)
 	}
+	u.Service = d.service
 	d.tell(llm.Used{Usage: u, Known: true})
 }
 

@@ -33,11 +33,13 @@ var eventFields = jsonedit.NewFields("type", "sequence_number", "response", "err
 // contract pass as they are.
 type follower struct {
 	told   []llm.Member // what the gateway answers for
+	cost   dialect.Cost
 	ended  bool
 	begun  bool
 	events int64
 	usage  llm.Usage
 	known  bool
+	heard  int64 // searches that took a fee
 
 	sequence  int64 // of the last event
 	numbered  bool  // the upstream numbers its events
@@ -57,7 +59,7 @@ const maxOutput = 64 << 10
 
 // Follow implements dialect.Dialect.
 func (Dialect) Follow(req *dialect.Request) dialect.Follower {
-	return &follower{sequence: -1, told: req.Told}
+	return &follower{sequence: -1, told: req.Told, cost: req.Cost}
 }
 
 func (f *follower) Begun() bool { return f.begun }
@@ -69,6 +71,7 @@ func (f *follower) Usage(in int64) llm.Usage {
 	}
 	u := llm.Estimate(in, 0)
 	u.Output = f.events // servers send about a token in each
+	u.Service, u.Searches = f.usage.Service, max(f.usage.Searches, f.heard)
 	return u
 }
 
@@ -163,6 +166,9 @@ func (f *follower) keepHead() {
 
 func (f *follower) keepItem() {
 	item := f.event.Value(eventItem)
+	if searches(item) {
+		f.heard++
+	}
 	if f.outputLen += len(item); f.outputLen <= maxOutput && item != nil {
 		f.output = append(f.output, bytes.Clone(item))
 	}
@@ -175,12 +181,19 @@ func (f *follower) readTerminal() (mended []byte) {
 	if jsonedit.KindOf(response) != jsonedit.KindObject || jsonedit.Scan(response, responseFields, &f.response) != nil {
 		return nil
 	}
+	f.usage, f.known = usageOf(&f.response, f.heard)
 	usage := f.response.Value(responseUsage)
-	f.usage, f.known = openai.DecodeUsage(usage)
-	if f.known && usageIsWhole(usage) {
+	switch {
+	case !f.known || !usageIsWhole(usage):
+		var w jsonedit.Writer
+		writeUsage(&w, f.Usage(0), f.known, f.cost)
+		usage = w.Bytes()
+	case f.cost != nil:
+		usage = f.cost.In(usage, f.usage, true)
+	default:
 		return nil
 	}
-	return jsonedit.Edited(response, &f.response, jsonedit.Set(responseUsage, appendUsage(nil, f.Usage(0))))
+	return jsonedit.Edited(response, &f.response, jsonedit.Set(responseUsage, usage))
 }
 
 // usageIsWhole reports whether a usage object has all that clients insist on:
@@ -201,24 +214,6 @@ func usageIsWhole(usage []byte) bool {
 		}
 	}
 	return true
-}
-
-func appendUsage(dst []byte, u llm.Usage) []byte {
-	in := u.Input + u.CacheRead + u.CacheWrite
-	out := u.Output + u.Reasoning
-	dst = append(dst, `{"input_tokens":`...)
-	dst = strconv.AppendInt(dst, in, 10)
-	dst = append(dst, `,"input_tokens_details":{"cached_tokens":`...)
-	dst = strconv.AppendInt(dst, u.CacheRead, 10)
-	dst = append(dst, `,"cache_write_tokens":`...)
-	dst = strconv.AppendInt(dst, u.CacheWrite, 10)
-	dst = append(dst, `},"output_tokens":`...)
-	dst = strconv.AppendInt(dst, out, 10)
-	dst = append(dst, `,"output_tokens_details":{"reasoning_tokens":`...)
-	dst = strconv.AppendInt(dst, u.Reasoning, 10)
-	dst = append(dst, `},"total_tokens":`...)
-	dst = strconv.AppendInt(dst, in+out, 10)
-	return append(dst, '}')
 }
 
 // End implements dialect.Follower.

@@ -102,9 +102,11 @@ const (
 	responseModel
 	responseCreatedAt
 	responseCompletedAt
+	responseService
+	responseTools
 )
 
-var responseFields = jsonedit.NewFields("id", "status", "error", "usage", "output", "model", "created_at", "completed_at")
+var responseFields = jsonedit.NewFields("id", "status", "error", "usage", "output", "model", "created_at", "completed_at", "service_tier", "tool_usage")
 
 var (
 	errNoResponse = errors.New("the answer has no status and no output")
@@ -128,6 +130,16 @@ func (Dialect) Answer(body []byte) (usage llm.Usage, known bool, err error) {
 	case status == "failed":
 		return usage, false, &llm.Error{Kind: llm.Upstream, Message: "The upstream reported that the response failed.", Err: errFailed}
 	}
-	usage, known = openai.DecodeUsage(object.Value(responseUsage))
+	usage, known = usageOf(&object, 0)
 	return usage, known, nil
+}
+
+// Priced implements dialect.Dialect.
+func (Dialect) Priced(body []byte, req *dialect.Request) []byte {
+	var object jsonedit.Object
+	if req.Cost == nil || jsonedit.Scan(body, responseFields, &object) != nil {
+		return body
+	}
+	usage, known := usageOf(&object, 0)
+	return jsonedit.Edited(body, &object, jsonedit.Set(responseUsage, req.Cost.In(object.Value(responseUsage), usage, known)))
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
 )
@@ -47,27 +48,31 @@ func (a *answer) writeResponse(w *jsonedit.Writer, status string, fault *llm.Err
 	}
 	w.EndArray()
 	w.Name("usage")
-	w.Raw(a.writtenUsage(status))
+	a.writeUsage(w, status)
+	tier := openai.ServiceTier(a.usage.Service)
 	for name, v := range jsonedit.Members(a.tail) {
+		if tier != "" && string(name) == `"service_tier"` {
+			v = llm.Quote(tier)
+		}
 		w.RawName(name)
 		w.Raw(v)
 	}
 	w.EndObject()
 }
 
-// writtenUsage is the usage of a response that is over: some clients ask again
+// writeUsage writes the usage of a response that is over: some clients ask again
 // without end when there is none.
-func (a *answer) writtenUsage(status string) []byte {
+func (a *answer) writeUsage(w *jsonedit.Writer, status string) {
 	switch {
 	case a.known:
-		return appendUsage(nil, a.usage)
-	case status == "completed" || status == "incomplete":
-		if a.usage.Total() > 0 {
-			return appendUsage(nil, a.usage)
-		}
-		return appendUsage(nil, llm.Estimate(0, a.seen))
+		writeUsage(w, a.usage, true, a.ask.Cost)
+	case status != "completed" && status != "incomplete":
+		w.Null()
+	case a.usage.Total() > 0:
+		writeUsage(w, a.usage, false, a.ask.Cost)
+	default:
+		writeUsage(w, llm.Estimate(0, a.seen), false, a.ask.Cost)
 	}
-	return []byte("null")
 }
 
 // appendEcho appends an object of the members that a response repeats from

@@ -59,7 +59,8 @@ type answerDecoder struct {
 	order     []*heard
 	byIndex   map[int]*heard // by output_index
 	calls     bool
-	generated int // IDs of calls that had none
+	searched  int64 // searches that took a fee
+	generated int   // IDs of calls that had none
 	event     jsonedit.Object
 }
 
@@ -143,6 +144,9 @@ func (d *answerDecoder) Frame(dst []llm.Event, f sse.Frame) ([]llm.Event, error)
 	case "response.output_item.added":
 		return d.added(dst, d.number(partEventOutput), readItem(d.event.Value(partEventItem))), nil
 	case "response.output_item.done":
+		if searches(d.event.Value(partEventItem)) {
+			d.searched++
+		}
 		return d.over(dst, d.number(partEventOutput), readItem(d.event.Value(partEventItem))), nil
 	case "response.output_text.annotation.added":
 		return d.cited(dst), nil
@@ -221,9 +225,11 @@ func (d *answerDecoder) finish(dst []llm.Event, response llm.Raw, incomplete boo
 	for _, h := range d.order {
 		dst = d.close(dst, h)
 	}
-	usage, known := openai.DecodeUsage(dialect.Member(response, "usage"))
-	if known {
-		dst = append(dst, llm.Used{Usage: usage, Known: true})
+	var whole jsonedit.Object
+	if jsonedit.Scan(response, responseFields, &whole) == nil {
+		if usage, known := usageOf(&whole, d.searched); known {
+			dst = append(dst, llm.Used{Usage: usage, Known: true})
+		}
 	}
 	f := llm.Finish{Reason: llm.Stopped}
 	if d.calls {
