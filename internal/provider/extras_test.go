@@ -8,7 +8,7 @@ import (
 
 func TestExtras(t *testing.T) {
 	for _, test := range []struct{ vendor, model, listed, want string }{
-		{"anthropic", "claude-opus-4-8", "5,25,0.5,6.25", "5,25,0.5,6.25,,,,10;search=0.01;batch=50"},
+		{"anthropic", "claude-opus-4-8", "5,25,0.5,6.25", "5,25,0.5,6.25,,,,10;search=0.01;priority=100;batch=50"},
 		{"vertex-anthropic", "claude-sonnet-4-6@default", "3,15,0.3,3.75;200000:6,22.5,0.6,7.5", "3,15,0.3,3.75,,,,6;200000:6,22.5,0.6,7.5,,,,12"},
 		{"bedrock", "eu.anthropic.claude-opus-4-8", "5.5,27.5", "5.5,27.5,,,,,,11"},
 		{"bedrock", "amazon.nova-pro-v1:0", "0.8,3.2,0.2", "0.8,3.2,0.2"},
@@ -20,9 +20,10 @@ func TestExtras(t *testing.T) {
 		{"openai", "gpt-4o-mini", "0.15,0.6", "0.15,0.6;flex=50;batch=50"}, // its priority is no whole percent
 		{"openai", "o3", "2,8", "2,8;search=0.01;flex=50;priority=175;batch=50"},
 		{"gemini", "gemini-3.1-pro-preview", "2,12", "2,12;search=0.014;flex=50;batch=50"},
-		{"gemini-openai", "gemini-2.5-pro", "1.25,10", "1.25,10;flex=50;batch=50"},
-		{"gemini", "gemini-2.5-flash-image", "0.3,30", "0.3,30,,,,,,,30;flex=50;batch=50"},
+		{"gemini-openai", "gemini-2.5-pro", "1.25,10", "1.25,10;searched=0.035;flex=50;batch=50"},
+		{"gemini", "gemini-2.5-flash-image", "0.3,30", "0.3,30,,,,,,,30;searched=0.035;flex=50;batch=50"},
 		{"xai", "grok-4.3", "1.25,2.5", "1.25,2.5;search=0.005"},
+		{"groq", "openai/gpt-oss-120b", "0.15,0.6", "0.15,0.6;flex=100;batch=50"},
 		{"moonshot", "kimi-k2.5", "0.6,3", "0.6,3;batch=60"},
 		{"openrouter", "anthropic/claude-opus-4-8", "5,25", "5,25"}, // it has its own
 		{"lab", "claude-opus-4-8", "5,25", "5,25"},

@@ -32,7 +32,7 @@ const (
 # abilities: tools, reasoning, structured output, attachments, temperature; y yes, n no, - not known
 # prices: dollars per million tokens: input, output, cache read, cache write, reasoning, audio in, audio out,
 # an hour's cache write, image out; then ;N: and the same for prompts of more than N tokens; then dollars for each
-# ;call= and ;search= and the percent of it all for ;flex= ;priority= ;batch=
+# ;call= and ;search=, for a call that searches ;searched=, and the percent of what tokens cost for ;flex= ;priority= ;batch= ;other=
 `
 )
 
