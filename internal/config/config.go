@@ -10,7 +10,9 @@ package config
 //
 // Tags: yaml is the field's name; doc its line in the schema; check names the rule for its text (see ruleNamed);
 // keys the rule for the names in a mapping; enum the only words allowed; min the least number (1 when absent).
-// A slice whose elements have a `yaml:",key"` field is written as a mapping and keeps the order of the file.
+// A slice whose elements have a `yaml:",key"` field is written as a mapping and keeps the order of the file; a
+// `yaml:",value"` field of theirs is all of the element. The fields of an `yaml:",inline"` field stand among its own.
+// A single value may stand for a struct with a field that is "short", without which there is none, or "word".
 type Config struct {
 	Listen      string   `yaml:"listen" check:"address" doc:"Address to listen on, host:port."`
 	Data        string   `yaml:"data" doc:"Directory for everything that outlives the process. Absent: what a service manager gives ($STATE_DIRECTORY), else ./limen-data."`
@@ -29,6 +31,7 @@ type Config struct {
 	// A word, because YAML's readers differ on whether off is false.
 	ReasoningMemory string     `yaml:"reasoning_memory" enum:"on off" doc:"Keep, in memory, the models' sealed reasoning for clients that do not send it back."`
 	Tools           Tools      `yaml:"tools" doc:"Tools of Responses that Limen runs itself, for models whose upstream has none."`
+	Prices          PriceRules `yaml:"prices" doc:"What becomes of what calls cost, and of calls whose price is not known."`
 	Providers       []Provider `yaml:"providers" doc:"Upstreams by name. A vendor that Limen knows needs no more than its name and a key."`
 	Models          []Model    `yaml:"models" doc:"Models under names of your own, by the ID that clients use."`
 }
@@ -167,6 +170,8 @@ type Provider struct {
 	APIKeys       []Secret          `yaml:"api_keys" check:"header value" doc:"Further keys, or all of them: each is an account of its own. A conversation stays with one; what is refused with one is tried with another."`
 	Region        string            `yaml:"region" doc:"Where the upstream works, in a word of your own. Calls can ask for it."`
 	ZeroRetention bool              `yaml:"zero_retention" doc:"The upstream keeps nothing of a call, by contract. Calls can ask for it."`
+	Prices        []ModelPrices     `yaml:"prices" doc:"What is taken for models, where Limen does not know it or knows it wrong: by the upstream's names, or patterns with *. The first that fits counts. One price, or several with dates."`
+	Markup        *Markup           `yaml:"markup" min:"0" doc:"Added to costs where budgets are charged. Absent: as for all."`
 }
 
 // StateUpstream is the word for a provider that keeps responses itself.
@@ -217,6 +222,8 @@ type Model struct {
 	Description string    `yaml:"description" doc:"Shown in the list of models."`
 	Context     int       `yaml:"context" doc:"Size of the context window, in tokens. Absent: what the catalogue says."`
 	MaxOutput   int       `yaml:"max_output" doc:"Longest answer, in tokens. Absent: what the catalogue says."`
+	Price       Prices    `yaml:"price" doc:"What is taken for the model at each of its targets: one price, or several with dates. What it does not say is as it is known."`
+	Markup      *Markup   `yaml:"markup" min:"0" doc:"Added to costs where budgets are charged. Absent: the provider's, else as for all."`
 }
 
 func (m *Model) setDefaults() { m.Affinity = "on" }
@@ -254,6 +261,7 @@ func Default() *Config {
 		Refresh: 10 * minute,
 		Retries: Retries{Attempts: 3, Budget: 10},
 		State:   State{Retention: 30 * day, MaxSize: 2048 * mebibyte},
+		Prices:  PriceRules{Unknown: UnknownBudgeted},
 
 		Sockets: true, ReasoningMemory: "on",
 	}

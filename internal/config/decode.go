@@ -70,15 +70,31 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, f field) {
 		d.table(n, v, f)
 	case dict:
 		d.dict(n, v, f)
+	case series:
+		d.series(n, v, f)
+	case wrapper:
+		whole, _ := valueOf(v.Type())
+		d.decode(n, whole.of(v), whole)
 	case list:
 		d.list(n, v, f)
 	}
 }
 
+// series reads one element, or several.
+func (d *decoder) series(n *yaml.Node, v reflect.Value, f field) {
+	if n.Kind == yaml.SequenceNode || absent(n) {
+		d.list(n, v, f)
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	setDefaults(v.Index(0))
+	d.decode(n, v.Index(0), f)
+}
+
 func (d *decoder) object(n *yaml.Node, v reflect.Value, f field) {
 	fields := fieldsOf(v.Type())
 	if short, ok := shortOf(fields); ok && n.Kind == yaml.ScalarNode {
-		d.decode(n, v.Field(short.index), short)
+		d.decode(n, short.of(v), short)
 		return
 	}
 	for key, value := range d.pairs(n) {
@@ -88,7 +104,7 @@ func (d *decoder) object(n *yaml.Node, v reflect.Value, f field) {
 			continue
 		}
 		d.show(key)
-		d.decode(value, v.Field(known.index), *known)
+		d.decode(value, known.of(v), *known)
 	}
 }
 
@@ -136,7 +152,7 @@ func (d *decoder) table(n *yaml.Node, v reflect.Value, f field) {
 		element := v.Index(count)
 		count++
 		setDefaults(element)
-		d.key(key, element.Field(name.index), name)
+		d.key(key, name.of(element), name)
 		d.decode(value, element, f)
 		d.at[element.Addr().Interface()] = key
 	}

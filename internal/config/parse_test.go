@@ -261,7 +261,14 @@ providers:
     caps:
       org/x: { thinking: [adaptive, between_tools], efforts: [none], max_output: 8192, sampling: true }
       "*": { forced_tool: true, structured: true, mid_system: true, place_cache: true, vision: true, tools: true }
+    markup: 0%
+    prices:
+      org/x:
+        - { input: 1.25, output: 10, cache_read: 0.125, cache_write: 1.5, cache_write_1h: 2.5, reasoning: 12, input_audio: 3, output_audio: 4, output_image: 40 }
+        - { from: 2026-01-31, call: 0.005, search: 0.01, flex: 50%, priority: 200, batch: 50%, tiers: [{ over: 200000, input: 2.5 }] }
+      "*": free
   anthropic:
+prices: { unknown: ceiling, ceiling: { input: 20, output: 100 }, in_usage: true, markup: 5.5% }
 models:
   org/fast:8b:
     targets: [lab/org/x, { to: ollama/y, weight: 3 }, { to: ollama/z, when: 'team == "a"' }]
@@ -277,7 +284,12 @@ models:
       lines
     context: 128000
     max_output: 8192
+    price: { is: free, from: "2026-01-31T12:00:00+02:00" }
+    markup: 12.25
 `)
+	rate := func(text string) (r Rate) { r.parse(text); return r }
+	fee := func(text string) (f Fee) { f.parse(text); return f }
+	none, much := Markup(0), Markup(1225)
 	want := &Config{
 		Listen: "[::1]:0", Data: "/var/lib/limen", PublicURL: "https://llm.example.com/base", BehindProxy: true,
 		TLS:    TLS{ACME: &ACME{Domains: []string{"a.example.com", "b.example.com"}, Email: "me@example.com", Cache: "/c"}},
@@ -300,6 +312,7 @@ models:
 			Code:       &Code{Server: "Docs_1", Tool: "run", Argument: "script"},
 			Images:     &Images{Model: "org/fast:8b", Timeout: 2 * minute},
 		},
+		Prices: PriceRules{UnknownCeiling, &Price{Rates: Rates{Input: rate("20"), Output: rate("100")}}, true, 550},
 		Providers: []Provider{{
 			Name: "lab", Vendor: "openai", BaseURL: "https://x.example.com/openai?api-version=2026-01-01", APIKey: "12345",
 			APIKeys: []Secret{"second", "from-file"}, Region: "eu", ZeroRetention: true,
@@ -310,12 +323,24 @@ models:
 				{Models: "org/x", Thinking: []string{"adaptive", "between_tools"}, Efforts: []string{"none"}, MaxOutput: 8192, Sampling: &yes},
 				{Models: "*", ForcedTool: &yes, Structured: &yes, MidSystem: &yes, PlaceCache: &yes, Vision: &yes, Tools: &yes},
 			},
+			Markup: &none,
+			Prices: []ModelPrices{
+				{"org/x", Prices{
+					{Rates: Rates{rate("1.25"), rate("10"), rate("0.125"), rate("1.5"), rate("2.5"), rate("12"), rate("3"), rate("4"), rate("40")}},
+					{
+						From: Date{time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)}, Call: fee("0.005"), Search: fee("0.01"), Flex: 50, Priority: 200, Batch: 50,
+						Tiers: []PriceTier{{200_000, Rates{Input: rate("2.5")}}},
+					},
+				}},
+				{"*", Prices{{Is: "free"}}},
+			},
 		}, {Name: "anthropic"}},
 		Models: []Model{{
 			ID:       "org/fast:8b",
 			Targets:  []Target{{Upstream: Upstream{"lab", "org/x"}}, {Upstream: Upstream{"ollama", "y"}, Weight: 3}, {Upstream: Upstream{"ollama", "z"}, When: `team == "a"`}},
 			Strategy: "busy", Affinity: "off", FirstToken: &twenty, Hedge: &Hedge{&two, 7}, Continue: true,
 			VisibleTo: []Pattern{"team-*", "bob"}, Strict: true, Description: "Two\nlines\n", Context: 128000, MaxOutput: 8192,
+			Price: Prices{{Is: "free", From: Date{time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)}}}, Markup: &much,
 		}},
 	}
 	if !reflect.DeepEqual(c, want) {

@@ -46,6 +46,14 @@ func render(v reflect.Value) *yaml.Node {
 		return renderTable(v)
 	case dict:
 		return renderDict(v)
+	case series:
+		if v.Len() == 1 {
+			return renderElement(v.Index(0))
+		}
+		return renderList(v)
+	case wrapper:
+		whole, _ := valueOf(v.Type())
+		return render(whole.of(v))
 	case list:
 		return renderList(v)
 	}
@@ -55,11 +63,11 @@ func render(v reflect.Value) *yaml.Node {
 func renderObject(v reflect.Value) *yaml.Node {
 	fields := fieldsOf(v.Type())
 	if short, ok := shortOf(fields); ok && restIsDefault(v, fields) {
-		return render(v.Field(short.index))
+		return render(short.of(v))
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fields {
-		if value := render(v.Field(f.index)); value != nil {
+		if value := render(f.of(v)); value != nil {
 			n.Content = append(n.Content, textNode(f.name), value)
 		}
 	}
@@ -70,7 +78,7 @@ func renderObject(v reflect.Value) *yaml.Node {
 func restIsDefault(v reflect.Value, fields []field) bool {
 	plain := newElement(v.Type())
 	for _, f := range fields {
-		if !f.short && !v.Field(f.index).Equal(plain.Field(f.index)) {
+		if !f.short && !reflect.DeepEqual(f.of(v).Interface(), f.of(plain).Interface()) {
 			return false
 		}
 	}
@@ -85,7 +93,7 @@ func renderTable(v reflect.Value) *yaml.Node {
 		if value == nil {
 			value = &yaml.Node{Kind: yaml.MappingNode}
 		}
-		n.Content = append(n.Content, textNode(v.Index(i).Field(name.index).String()), value)
+		n.Content = append(n.Content, textNode(name.of(v.Index(i)).String()), value)
 	}
 	return unlessEmpty(n)
 }
@@ -105,10 +113,13 @@ func renderList(v reflect.Value) *yaml.Node {
 	for i := range v.Len() {
 		n.Content = append(n.Content, renderElement(v.Index(i)))
 	}
-	if kindOf(v.Type().Elem()) == leaf {
+	if kindOf(v.Type().Elem()) == leaf || v.Len() == 0 {
 		n.Style = yaml.FlowStyle
 	}
-	return unlessEmpty(n)
+	if v.IsNil() {
+		return nil
+	}
+	return n // one that is empty, but written, says that there is none
 }
 
 // renderElement keeps an empty element: its place says something.

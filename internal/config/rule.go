@@ -86,6 +86,16 @@ func ruleOf(t reflect.Type, f field) rule {
 		return rule{want: "a size such as 64MiB", pattern: `^[0-9]+ ?([KMG]i?B|B)?$`}
 	case reflect.TypeFor[Percent]():
 		return rule{want: "a share such as 10%", pattern: `^([0-9]|[1-9][0-9]|100)%?$`}
+	case reflect.TypeFor[Rate]():
+		return rule{want: rateHelp, pattern: rateText.String()}
+	case reflect.TypeFor[Fee]():
+		return rule{want: feeHelp, pattern: feeText.String()}
+	case reflect.TypeFor[Factor]():
+		return rule{want: factorHelp, pattern: `^([1-9][0-9]{0,2}|1000)%?$`}
+	case reflect.TypeFor[Markup]():
+		return rule{want: markupHelp, pattern: `^[0-9]{1,4}(\.[0-9]{1,2})?%?$`}
+	case reflect.TypeFor[Date]():
+		return rule{want: dateHelp, pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`}
 	case reflect.TypeFor[Upstream]():
 		return rule{want: "provider/upstream-model", pattern: `^[^/\s]+/\S+$`}
 	case reflect.TypeFor[Pattern]():

@@ -23,6 +23,11 @@ var (
 	_ scalar = (*ByteSize)(nil)
 	_ scalar = (*Percent)(nil)
 	_ scalar = (*Upstream)(nil)
+	_ scalar = (*Rate)(nil)
+	_ scalar = (*Fee)(nil)
+	_ scalar = (*Factor)(nil)
+	_ scalar = (*Markup)(nil)
+	_ scalar = (*Date)(nil)
 )
 
 // Secret is text that prints as "[redacted]" everywhere but through Reveal. Empty, it prints as nothing.

@@ -98,6 +98,12 @@ func schemaOf(v reflect.Value, f field) *schema {
 		s = namedSchema(schemaOf(newElement(t.Elem()), field{}), name.check)
 	case dict:
 		s = namedSchema(elementSchema(t, f), f.keys)
+	case series:
+		one := elementSchema(t, f)
+		s = &schema{AnyOf: []*schema{one, {Type: types{"array", "null"}, Items: one}}}
+	case wrapper:
+		whole, _ := valueOf(t)
+		s = schemaOf(whole.of(v), whole)
 	case list:
 		s = &schema{Type: types{"array", "null"}, Items: elementSchema(t, f)}
 	default:
@@ -127,11 +133,14 @@ func objectSchema(v reflect.Value) *schema {
 	fields := fieldsOf(v.Type())
 	s := &schema{Type: types{"object", "null"}, Additional: false}
 	for _, f := range fields {
-		s.Properties = append(s.Properties, property{f.name, schemaOf(v.Field(f.index), f)})
+		s.Properties = append(s.Properties, property{f.name, schemaOf(f.of(v), f)})
 	}
 	if short, ok := shortOf(fields); ok {
-		s.Type, s.Required = types{"object"}, []string{short.name}
-		return &schema{AnyOf: []*schema{schemaOf(v.Field(short.index), short), s}}
+		s.Type = types{"object"}
+		if short.need {
+			s.Required = []string{short.name}
+		}
+		return &schema{AnyOf: []*schema{schemaOf(short.of(v), short), s}}
 	}
 	return s
 }
@@ -144,8 +153,10 @@ func leafSchema(v reflect.Value, f field) *schema {
 		s.Type = types{"boolean"}
 	case t.Kind() == reflect.Int:
 		s.Type, s.Minimum = types{"integer"}, &f.min
-	case t == reflect.TypeFor[ByteSize](), t == reflect.TypeFor[Percent]():
+	case t == reflect.TypeFor[ByteSize](), t == reflect.TypeFor[Percent](), t == reflect.TypeFor[Factor]():
 		s.Type, s.Minimum = types{"string", "integer"}, &f.min
+	case t == reflect.TypeFor[Rate](), t == reflect.TypeFor[Fee](), t == reflect.TypeFor[Markup]():
+		s.Type, s.Minimum = types{"string", "number"}, new(int64)
 	}
 	if t.Kind() != reflect.String || s.Pattern != "" || len(s.Enum) > 0 {
 		s = &schema{AnyOf: []*schema{s, {Ref: "#/$defs/reference"}}}

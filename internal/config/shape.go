@@ -8,7 +8,7 @@ import (
 
 // field is the description of one field, as its tags give it: what decoding, schema and rendering share.
 type field struct {
-	index int
+	index []int
 	name  string // as written in the document
 	doc   string
 	check string // name of the rule for the text of the value, or of each element
@@ -16,28 +16,45 @@ type field struct {
 	enum  []string
 	min   int64
 	short bool // a single value may stand for the whole struct: it is this field
+	need  bool // and without it there is none
 }
 
 // fieldsOf lists the fields of a struct that the document has. Fields without a yaml tag are not of the document,
-// and neither are those that hold the name of an element in a table.
+// and neither are those that hold the name of an element in a table, or all of it.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
-		if f, option := fieldAt(t, i); f.name != "" {
-			f.short = option == "short"
+		f, option := fieldAt(t, i)
+		if option == "inline" {
+			for _, inner := range fieldsOf(t.Field(i).Type) {
+				inner.index = append([]int{i}, inner.index...)
+				fields = append(fields, inner)
+			}
+		}
+		if f.name != "" {
+			f.need = option == "short"
+			f.short = f.need || option == "word"
 			fields = append(fields, f)
 		}
 	}
 	return fields
 }
 
+// of is the field in a struct that has it.
+func (f *field) of(v reflect.Value) reflect.Value { return v.FieldByIndex(f.index) }
+
 // keyOf finds the field that holds the element's name in a table.
-func keyOf(t reflect.Type) (field, bool) {
+func keyOf(t reflect.Type) (field, bool) { return fieldWith(t, "key") }
+
+// valueOf finds the field that is all of the element.
+func valueOf(t reflect.Type) (field, bool) { return fieldWith(t, "value") }
+
+func fieldWith(t reflect.Type, wanted string) (field, bool) {
 	if t.Kind() != reflect.Struct {
 		return field{}, false
 	}
 	for i := range t.NumField() {
-		if f, option := fieldAt(t, i); option == "key" {
+		if f, option := fieldAt(t, i); option == wanted {
 			return f, true
 		}
 	}
@@ -57,7 +74,7 @@ func fieldAt(t reflect.Type, i int) (f field, option string) {
 	tag := t.Field(i).Tag
 	name, option, _ := strings.Cut(tag.Get("yaml"), ",")
 	f = field{
-		index: i,
+		index: []int{i},
 		name:  name,
 		doc:   tag.Get("doc"),
 		check: tag.Get("check"),
@@ -87,6 +104,8 @@ const (
 	object              // mapping with fixed fields: a struct
 	table               // mapping with free names, in order: a slice of structs with a key field
 	dict                // mapping with free names: a map
+	series              // an element, or a sequence of them
+	wrapper             // what its one field is
 	list                // sequence: any other slice
 	pointer             // what it points to, or absent
 )
@@ -98,11 +117,17 @@ func kindOf(t reflect.Type) kind {
 	case reflect.Map:
 		return dict
 	case reflect.Slice:
+		if t == reflect.TypeFor[Prices]() {
+			return series
+		}
 		if _, keyed := keyOf(t.Elem()); keyed {
 			return table
 		}
 		return list
 	case reflect.Struct:
+		if _, wrapped := valueOf(t); wrapped {
+			return wrapper
+		}
 		if len(fieldsOf(t)) > 0 {
 			return object
 		}

@@ -15,6 +15,7 @@ func (d *decoder) validate(c *Config, opt Options) {
 	d.validateTLS(&c.TLS)
 	d.validateLimits(&c.Limits)
 	d.validateTools(&c.Tools)
+	d.validatePriceRules(&c.Prices)
 	for i := range c.Providers {
 		d.validateProvider(&c.Providers[i], opt)
 	}
@@ -119,6 +120,9 @@ func (d *decoder) validateProvider(p *Provider, opt Options) {
 		}
 	}
 	d.validateState(p, opt)
+	for i := range p.Prices {
+		d.validatePrices(p.Prices[i].Prices)
+	}
 }
 
 // validateState refuses to leave responses to an upstream that keeps none.
@@ -180,6 +184,7 @@ func (d *decoder) validateModel(m *Model, known known) {
 			d.complain(d.at[t], "a target needs to: provider/upstream-model")
 		}
 	}
+	d.validatePrices(m.Price)
 }
 
 // misnamed reports a name that nothing has. A name that came from a reference is not repeated.
