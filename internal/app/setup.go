@@ -11,6 +11,7 @@ import (
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/gateway"
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/provider/echo"
 )
@@ -51,6 +52,7 @@ func setup(ctx context.Context, cfg *config.Config) catalog.Setup {
 	s := catalog.Setup{
 		Models: cfg.Models, Refresh: cfg.Refresh.Std(), Connect: cfg.Timeouts.Connect.Std(),
 		MaxEvent: int64(max(cfg.Limits.Event, cfg.Limits.Answer)), // the last event has the whole answer
+		Markup:   cfg.Prices.Markup,
 	}
 	for _, p := range cfg.Providers {
 		s.Providers = append(s.Providers, configured(p))
@@ -61,7 +63,7 @@ func setup(ctx context.Context, cfg *config.Config) catalog.Setup {
 	if len(s.Providers) == 0 {
 		s.Providers = []catalog.Provider{{
 			Provider:  config.Provider{Name: echo.Name, BaseURL: echo.BaseURL, Speaks: []string{"openai-chat", "openai-responses"}},
-			Transport: echo.Transport{},
+			Transport: echo.Transport{}, Free: true,
 		}}
 		s.Models = append(s.Models[:len(s.Models):len(s.Models)], config.Model{
 			ID: echo.Name, Targets: []config.Target{{Upstream: config.Upstream{Provider: echo.Name, Model: echo.Name}, Weight: 1}},
@@ -140,5 +142,25 @@ func settings(cfg *config.Config) *gateway.Settings {
 		Body: cfg.Timeouts.Body.Std(), FirstByte: cfg.Timeouts.FirstByte.Std(), Idle: cfg.Timeouts.Idle.Std(),
 		Total: cfg.Timeouts.Total.Std(), Write: cfg.Timeouts.Write.Std(), Heartbeat: cfg.Timeouts.Heartbeat.Std(),
 		Origins: cfg.CORS.Origins, PublicURL: cfg.PublicURL, Remember: cfg.ReasoningMemory == "on", Sockets: cfg.Sockets,
+		Unknown: unknownPrices[cfg.Prices.Unknown], Ceiling: ceiling(cfg.Prices.Ceiling), CostInUsage: cfg.Prices.InUsage,
 	}
+}
+
+var unknownPrices = map[string]gateway.UnknownPrice{
+	config.UnknownBudgeted: gateway.RefuseBudgeted, config.UnknownRefuse: gateway.RefuseUnknown,
+	config.UnknownAllow: gateway.AllowUnknown, config.UnknownCeiling: gateway.ChargeCeiling,
+}
+
+// ceiling is a list by which every call can be charged: sound as text, and
+// nothing for what has no price of tokens and none of its own.
+func ceiling(p *config.Price) *price.List {
+	if p == nil {
+		return nil
+	}
+	list := p.Over(price.List{})
+	list = list.Merged(price.List{
+		Rates:  price.Rates{AudioIn: list.Input, AudioOut: list.Output, ImageOut: list.Output},
+		Search: price.FeeOf(0), Flex: 100, Priority: 100, Batch: 100,
+	})
+	return &list
 }

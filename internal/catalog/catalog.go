@@ -42,6 +42,7 @@ type Provider struct {
 	config.Provider
 	Vendor    provider.Vendor
 	Transport http.RoundTripper // replaces the network; nil for all real providers
+	Free      bool              // it takes no money
 }
 
 // Setup is what a table is made from.
@@ -51,6 +52,7 @@ type Setup struct {
 	Refresh   time.Duration // of lists
 	Connect   time.Duration // limit of dialling
 	MaxEvent  int64         // bytes of a message of an upstream's socket
+	Markup    config.Markup // of what has none of its own
 }
 
 // Catalog holds the table.
@@ -72,6 +74,7 @@ type Catalog struct {
 	facts   *provider.Facts // nil until the first setup
 	kept    time.Time       // since when the store has the facts; zero for those of the release
 	renewed time.Time       // when the store was last asked for them
+	history history         // of prices; it is never changed, but replaced
 	came    chan struct{}   // closed by tell, which makes another
 }
 
@@ -135,7 +138,7 @@ func (c *Catalog) Await() {
 // Apply makes a setup count. Providers that it does not change keep their
 // connections and lists. A setup with an error changes nothing.
 func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
-	c.renewFacts(ctx)
+	c.renewFacts(ctx, setup.Providers)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sources := make([]*source, 0, len(setup.Providers))
@@ -353,7 +356,7 @@ func (c *Catalog) refresh(ctx context.Context, fetching *sync.WaitGroup) time.Du
 		next = min(next, wait)
 	} else if len(c.sources) > 0 {
 		c.renewed = now
-		fetching.Go(func() { c.renewFacts(ctx) })
+		fetching.Go(func() { c.renewFacts(ctx, nil) })
 	}
 	return max(next, time.Second)
 }
@@ -391,6 +394,7 @@ func (c *Catalog) fetch(ctx context.Context, s *source, facts *provider.Facts) {
 			}
 		}
 	}
+	c.notePrices(ctx, s, list)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
-	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/rule"
@@ -29,7 +29,7 @@ func (c *Catalog) compile() {
 			facts := s.facts(m, c.facts)
 			models = append(models, &route.Model{
 				ID:       s.provider.Name + "/" + m.ID,
-				Targets:  s.targets(m.ID, route.Target{Weight: 1}, &facts, c.health),
+				Targets:  s.targets(m.ID, route.Target{Weight: 1, Price: c.price(s, m.ID, nil)}, &facts, c.health),
 				Facts:    facts,
 				Affinity: true,
 			})
@@ -60,7 +60,7 @@ func (c *Catalog) alias(m *config.Model) *route.Model {
 		if len(r.Targets) == 0 {
 			r.Facts = facts
 		}
-		like := route.Target{Weight: float64(max(t.Weight, 1)), Strict: m.Strict, When: c.rules[t.When]}
+		like := route.Target{Weight: float64(max(t.Weight, 1)), Strict: m.Strict, When: c.rules[t.When], Price: c.price(s, t.Model, m)}
 		if r.Strategy == route.Ordered {
 			like.Tier = i
 		}
@@ -123,7 +123,7 @@ func (s *source) targets(model string, like route.Target, facts *provider.Model,
 	t.Model = model
 	t.Weight /= float64(len(s.accounts))
 	t.Reasons = facts.Reasoning == provider.Yes
-	t.Price, t.Context = price.NewBook(0, price.Dated{List: facts.Prices}), int64(facts.Context)
+	t.Context = int64(facts.Context)
 	t.Vision, t.Tools, t.Schema = facts.Vision, facts.Tools, facts.Structured
 	t.Region, t.ZeroRetention = s.provider.Region, s.provider.ZeroRetention
 	t.KeepsState = s.provider.State == config.StateUpstream
@@ -263,10 +263,9 @@ func (s *source) listed(id string) provider.Model {
 
 // facts adds what is known of a model to what its upstream says.
 func (s *source) facts(m provider.Model, facts *provider.Facts) provider.Model {
-	vendor := s.provider.Vendor.Name
-	if vendor == "" {
-		vendor = s.provider.Name
-	}
-	known, _ := facts.Model(vendor, m.ID)
+	known, _ := facts.Model(s.provider.vendor(), m.ID)
 	return provider.Merge(m, known)
 }
+
+// vendor is the name of the provider's vendor, for facts.
+func (p *Provider) vendor() string { return cmp.Or(p.Vendor.Name, p.Name) }

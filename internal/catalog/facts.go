@@ -81,28 +81,45 @@ func unpack(list store.ModelList) (*provider.Facts, time.Time, error) {
 	return facts, list.Fetched, nil
 }
 
-// renewFacts takes the facts that count with the store. While those cannot be
-// read, what was known is kept.
-func (c *Catalog) renewFacts(ctx context.Context) {
+// renewFacts takes the facts that count with the store, for providers too that
+// are about to be. While those cannot be read, what was known is kept. Prices
+// that are other than before count from when the facts were taken.
+func (c *Catalog) renewFacts(ctx context.Context, coming []Provider) {
 	c.renewing.Lock()
 	defer c.renewing.Unlock()
 	facts, kept, err := Facts(ctx, c.store)
 	if err != nil && ctx.Err() == nil {
 		c.log.Warn("facts about models cannot be read from the store; what was known is kept", "error", err)
 	}
+	last, since := c.lastFacts()
+	if err != nil {
+		facts, kept = last, since
+	}
+	same := last != nil && kept.Equal(since)
+	if facts == nil {
+		facts = provider.Embedded()
+	}
+	history := c.readHistory(ctx)
+	if !same || len(coming) > 0 {
+		c.noteFacts(ctx, history, facts, kept, coming)
+	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.renewed = time.Now()
-	if err != nil && c.facts == nil {
-		facts, err = provider.Embedded(), nil
-	}
-	if err != nil || c.facts != nil && kept.Equal(c.kept) {
+	c.renewed, c.history = time.Now(), history
+	if same {
 		return
 	}
 	c.facts, c.kept = facts, kept
 	c.compile()
 	c.want()
+}
+
+// lastFacts are those that counted until now, nil when there were none.
+func (c *Catalog) lastFacts() (facts *provider.Facts, kept time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.facts, c.kept
 }
 
 // want has all providers asked for their lists, whenever they are due. It is
@@ -126,7 +143,7 @@ func (c *Catalog) Facts() *provider.Facts {
 func (c *Catalog) Refresh(ctx context.Context) []State {
 	ctx, cancel := context.WithTimeout(ctx, 2*listTimeout) // one may be asked already, and then again
 	defer cancel()
-	c.renewFacts(ctx)
+	c.renewFacts(ctx, nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.want()

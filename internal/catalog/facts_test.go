@@ -183,7 +183,7 @@ func TestDamagedKeptFacts(t *testing.T) {
 		if err := st.SetModelList(t.Context(), store.ModelList{Provider: factsName, Fetched: time.Now(), Body: []byte(body)}); err != nil {
 			t.Fatal(err)
 		}
-		c.renewFacts(t.Context())
+		c.renewFacts(t.Context(), nil)
 		if c.Facts() != provider.Embedded() || !strings.Contains(log.String(), "cannot be read") {
 			t.Errorf("%s: facts from %v; log: %s", body, c.Facts().Origin(), &log)
 		}

@@ -63,7 +63,7 @@ func WithExtras(vendor, model string, p price.List) price.List {
 	if p.Input == (price.Rate{}) {
 		return p
 	}
-	vendor, model = listedAs(vendor), strings.ToLower(model)
+	vendor, model = ListedAs(vendor), strings.ToLower(model)
 	for i := range extras {
 		if e := &extras[i]; e.fits(vendor, model) {
 			p = e.complete(p)

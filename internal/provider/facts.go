@@ -99,7 +99,7 @@ func (f *Facts) Has(vendor string) bool { return slices.Contains(f.vendors, vend
 //
 // Lists in the result are shared: do not change them.
 func (f *Facts) Model(vendor, id string) (Model, bool) {
-	id, vendor = strings.ToLower(id), listedAs(vendor)
+	id, vendor = strings.ToLower(id), ListedAs(vendor)
 	for _, id := range []string{id, withoutDate(id)} {
 		if m, ok := f.find(vendor, id); ok {
 			return m, true
@@ -115,8 +115,8 @@ func (f *Facts) Model(vendor, id string) (Model, bool) {
 	return Model{}, false
 }
 
-// listedAs is the name under which facts have a vendor's models.
-func listedAs(vendor string) string {
+// ListedAs is the name under which facts have a vendor's models.
+func ListedAs(vendor string) string {
 	v, _ := Lookup(vendor)
 	return cmp.Or(v.Listed.Vendor, v.Same, vendor)
 }
@@ -127,6 +127,19 @@ func (f *Facts) Known(v Vendor) []Model {
 	var models []Model
 	for key, m := range f.models {
 		if fits, err := path.Match(v.Listed.Models, key.id); err == nil && fits && key.vendor == v.Listed.Vendor {
+			models = append(models, m)
+		}
+	}
+	return sorted(models)
+}
+
+// Priced are the models of a vendor whose prices are known, in order, with what
+// it takes beside them.
+func (f *Facts) Priced(vendor string) []Model {
+	var models []Model
+	for key, m := range f.models {
+		if key.vendor == vendor && m.Prices.Stated() {
+			m.Prices = WithExtras(vendor, m.ID, m.Prices)
 			models = append(models, m)
 		}
 	}
