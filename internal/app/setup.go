@@ -143,6 +143,7 @@ func settings(cfg *config.Config) *gateway.Settings {
 		Total: cfg.Timeouts.Total.Std(), Write: cfg.Timeouts.Write.Std(), Heartbeat: cfg.Timeouts.Heartbeat.Std(),
 		Origins: cfg.CORS.Origins, PublicURL: cfg.PublicURL, Remember: cfg.ReasoningMemory == "on", Sockets: cfg.Sockets,
 		Unknown: unknownPrices[cfg.Prices.Unknown], Ceiling: ceiling(cfg.Prices.Ceiling), CostInUsage: cfg.Prices.InUsage,
+		CacheRead: int(cfg.Limits.CacheRead),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/provider"
 	"github.com/limen-gateway/limen/internal/route"
@@ -50,6 +51,9 @@ func (c *Catalog) alias(m *config.Model) *route.Model {
 		if h.After != nil {
 			r.Hedge.After = h.After.Std()
 		}
+	}
+	if l := m.Limits; l != nil {
+		r.Meter = c.health.Meter(m.ID, limit.Rates{Requests: int64(l.Requests), Tokens: int64(l.Tokens), Daily: int64(l.Daily), Concurrency: int64(l.Concurrency)})
 	}
 	for i, t := range m.Targets {
 		s := c.named(t.Provider)

@@ -71,6 +71,7 @@ type Limits struct {
 	Concurrency int      `yaml:"concurrency" doc:"Calls at once. More are refused with 503."`
 	Bodies      ByteSize `yaml:"bodies" doc:"The bodies of all requests at once. Not less than body."`
 	Queue       Duration `yaml:"queue" min:"0" doc:"How long a call waits for room before it is refused."`
+	CacheRead   Percent  `yaml:"cache_read_weight" min:"0" doc:"What a token that a model read from its prompt cache counts for limits of tokens."`
 }
 
 type Timeouts struct {
@@ -217,6 +218,7 @@ type Model struct {
 	FirstToken  *Duration `yaml:"first_token" doc:"How long an answer may take to begin while another target is left to try. Absent: any time."`
 	Hedge       *Hedge    `yaml:"hedge" doc:"Ask another target as well when the first is slow to begin. It costs the tokens of both. Absent: never."`
 	Continue    bool      `yaml:"continue" doc:"Have an answer that broke off go on at another target."`
+	Limits      *Rates    `yaml:"limits" doc:"What the calls of the model may use, of all keys together. Absent: anything."`
 	VisibleTo   []Pattern `yaml:"visible_to" doc:"Names of the keys that see the model, or patterns with *. Absent: every key."`
 	Strict      bool      `yaml:"strict" doc:"Refuse a call that could not go to the upstream as it is written, in place of noting what was changed."`
 	Description string    `yaml:"description" doc:"Shown in the list of models."`
@@ -227,6 +229,14 @@ type Model struct {
 }
 
 func (m *Model) setDefaults() { m.Affinity = "on" }
+
+// Rates bound calls. What is not said has no limit.
+type Rates struct {
+	Requests    int `yaml:"rpm" doc:"Calls in a minute."`
+	Tokens      int `yaml:"tpm" doc:"Tokens in a minute, of requests and answers."`
+	Daily       int `yaml:"rpd" doc:"Calls in a day."`
+	Concurrency int `yaml:"concurrency" doc:"Calls at once."`
+}
 
 // Hedge is off unless it is configured.
 type Hedge struct {
@@ -250,7 +260,7 @@ func Default() *Config {
 		Log:    Log{Format: "auto", Level: "info"},
 		Limits: Limits{
 			Body: 64 * mebibyte, Event: 16 * mebibyte, Answer: 64 * mebibyte, Headers: 64 * kibibyte,
-			Concurrency: 4096, Bodies: 128 * mebibyte, Queue: 40 * millisecond,
+			Concurrency: 4096, Bodies: 128 * mebibyte, Queue: 40 * millisecond, CacheRead: 100,
 		},
 		Timeouts: Timeouts{
 			Connect: 5 * second, FirstByte: 10 * minute, Idle: 5 * minute, Total: 60 * minute,

@@ -227,7 +227,7 @@ behind_proxy: true
 tls: { acme: { domains: [a.example.com, b.example.com], email: me@example.com, cache: /c } }
 cors: { origins: ["*", "http://localhost:3000"] }
 log: { format: json, level: debug }
-limits: { body: 1GiB, event: 10MB, answer: 1024, headers: 8 KiB, concurrency: 10, bodies: 2GiB, queue: 0s }
+limits: { body: 1GiB, event: 10MB, answer: 1024, headers: 8 KiB, concurrency: 10, bodies: 2GiB, queue: 0s, cache_read_weight: 10% }
 timeouts: { connect: 1s, first_byte: 2m, idle: 1m30s, total: 2h, write: 1s, body: 1s, heartbeat: 0s, drain: 1s, shutdown_delay: 250ms }
 keys: { prefix: sk- }
 refresh: 1h
@@ -277,6 +277,7 @@ models:
     first_token: 20s
     hedge: { after: 2s, max: 7 }
     continue: true
+    limits: { rpm: 60, tpm: 40000, rpd: 1000, concurrency: 4 }
     visible_to: ["team-*", bob]
     strict: true
     description: |
@@ -295,7 +296,7 @@ models:
 		TLS:    TLS{ACME: &ACME{Domains: []string{"a.example.com", "b.example.com"}, Email: "me@example.com", Cache: "/c"}},
 		CORS:   CORS{Origins: []string{"*", "http://localhost:3000"}},
 		Log:    Log{"json", "debug"},
-		Limits: Limits{1 << 30, 10e6, 1024, 8 << 10, 10, 2 << 30, 0},
+		Limits: Limits{1 << 30, 10e6, 1024, 8 << 10, 10, 2 << 30, 0, 10},
 		Timeouts: Timeouts{
 			second, 2 * minute, 90 * second, 120 * minute, second, second, 0, second, Duration(250 * time.Millisecond),
 		},
@@ -339,6 +340,7 @@ models:
 			ID:       "org/fast:8b",
 			Targets:  []Target{{Upstream: Upstream{"lab", "org/x"}}, {Upstream: Upstream{"ollama", "y"}, Weight: 3}, {Upstream: Upstream{"ollama", "z"}, When: `team == "a"`}},
 			Strategy: "busy", Affinity: "off", FirstToken: &twenty, Hedge: &Hedge{&two, 7}, Continue: true,
+			Limits:    &Rates{Requests: 60, Tokens: 40000, Daily: 1000, Concurrency: 4},
 			VisibleTo: []Pattern{"team-*", "bob"}, Strict: true, Description: "Two\nlines\n", Context: 128000, MaxOutput: 8192,
 			Price: Prices{{Is: "free", From: Date{time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)}}}, Markup: &much,
 		}},

@@ -5,8 +5,10 @@ package dialect
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/sse"
@@ -121,6 +123,9 @@ type Failures interface {
 	// RequestIDHeader is the header field in which clients look for the ID of
 	// their request.
 	RequestIDHeader() string
+	// Limits are the header fields that tell a client how it stands with its
+	// limits now; none where there are none.
+	Limits(s limit.Standing, now time.Time) []Header
 }
 
 // Dialect is a format that clients and upstreams share: bodies and frames

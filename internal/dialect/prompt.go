@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -168,4 +169,46 @@ func (p *Prompt) shows(list []byte, depth int) bool {
 		}
 	}
 	return false
+}
+
+// embedded is how long a text is at least that is taken for a file.
+const embedded = 1 << 10
+
+// Embedded counts the files in a JSON document that are in it as base64, and
+// their bytes. A text is taken for one by its end: what it begins with may name
+// its type.
+func Embedded(document []byte) (files, size int) {
+	for {
+		_, rest, found := bytes.Cut(document, []byte{'"'})
+		if !found {
+			return files, size
+		}
+		length := textLength(rest)
+		if length >= embedded && !bytes.ContainsFunc(rest[length-embedded:length], notBase64) {
+			files, size = files+1, size+length
+		}
+		document = rest[min(length+1, len(rest)):]
+	}
+}
+
+// textLength is where a JSON string ends whose inside a text begins with.
+func textLength(text []byte) (end int) {
+	for {
+		quote := bytes.IndexByte(text[end:], '"')
+		if quote < 0 {
+			return len(text)
+		}
+		end += quote
+		if before := bytes.TrimRight(text[:end], `\`); (end-len(before))%2 == 0 {
+			return end
+		}
+		end++
+	}
+}
+
+// notBase64 reports whether a character is in no form of base64, slashes that
+// are escaped included.
+func notBase64(r rune) bool {
+	letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	return !letter && !strings.ContainsRune(`+/-_=\`, r)
 }

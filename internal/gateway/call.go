@@ -10,6 +10,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/state"
@@ -49,6 +50,9 @@ type Call struct {
 	notes      llm.Notes      // what could not be said as it was written, whoever serves
 	held       *held          // of what all calls share; nil once another call has it
 	patience   time.Duration  // for which the call waits for room
+	meters     []*limit.Meter // that count the call
+	pass       *limit.Pass    // of theirs; nil when they do not limit it, and once another call has it
+	sent       bool           // an upstream had, or may have had, a request for it
 	record     *store.Call    // once it is in the journal
 	streams    bool           // the client wants a stream, whatever the upstream is asked for
 	compaction compaction     // its conversation is compacted instead of answered

@@ -46,6 +46,8 @@ type Settings struct {
 	Sockets   bool     // WebSockets are served
 	Remember  bool     // opaque reasoning is kept for clients that drop it
 
+	CacheRead int // percent of a token that one read from a cache counts for limits
+
 	Tools *tools.Tools // that the gateway runs for models whose upstream has none
 
 	Unknown     UnknownPrice
@@ -102,6 +104,7 @@ type Gateway struct {
 	state    *state.Keeper
 	sockets  sockets
 	runs     runs
+	nodes    func() int
 }
 
 // Door is a dialect in which clients come in.
@@ -126,6 +129,7 @@ type Parts struct {
 	Seal     seal.Key                          // of what clients carry from turn to turn
 	State    *state.Keeper                     // what outlives a call
 	AdminAPI http.Handler                      // everything under /api/
+	Nodes    func() int                        // how many gateways share the limits of keys, teams and models
 }
 
 // New makes a gateway; Apply must be called before it serves.
@@ -133,7 +137,7 @@ func New(p Parts) *Gateway {
 	g := &Gateway{
 		keys: p.Keys, admin: p.Admin, models: p.Models, router: p.Router, ledger: p.Ledger, metrics: p.Metrics,
 		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
-		room: newRoom(), doors: p.Doors, outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State,
+		room: newRoom(), doors: p.Doors, outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State, nodes: p.Nodes,
 	}
 	g.routes = g.routeTable(p.Doors)
 	return g

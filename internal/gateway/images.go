@@ -23,22 +23,28 @@ const imageOperation = "images"
 
 // imageTarget is the model that makes images for a call, and nil when there is
 // none that the client's key may use.
-func (g *Gateway) imageTarget(c *Call) *route.Target {
+func (g *Gateway) imageTarget(c *Call) (*route.Model, *route.Target) {
 	images := c.set.Tools.Images()
 	if images == nil {
-		return nil
+		return nil, nil
 	}
 	model := g.models.Table().Find(c.Key, images.Model)
 	if model == nil {
-		return nil
+		return nil, nil
 	}
 	for i := range model.Targets {
 		speaks := model.Targets[i].Upstream.Speaks
 		if slices.Contains(speaks, dialect.OpenAIChat) || slices.Contains(speaks, dialect.OpenAIResponses) {
-			return &model.Targets[i] // which have the operation, if anybody has
+			return model, &model.Targets[i] // which have the operation, if anybody has
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// hasImages reports whether there is a model for images.
+func (g *Gateway) hasImages(c *Call) bool {
+	_, target := g.imageTarget(c)
+	return target != nil
 }
 
 // paint makes an image for a tool of an attempt: a call of its own in the
@@ -46,7 +52,7 @@ func (g *Gateway) imageTarget(c *Call) *route.Target {
 func (g *Gateway) paint(a *attempt) tools.Painter {
 	return func(ctx context.Context, prompt llm.Raw, wish *llm.PictureWish, most int) (*llm.Media, error) {
 		c := a.Call
-		target := g.imageTarget(c)
+		model, target := g.imageTarget(c)
 		if target == nil {
 			return nil, llm.Errorf(llm.NoModel, "There is no model for images any more.")
 		}
@@ -54,10 +60,12 @@ func (g *Gateway) paint(a *attempt) tools.Painter {
 		own := &Call{
 			requestID: newRequestID(now), Operation: imageOperation, Started: now, Dialect: c.Dialect, Key: c.Key,
 			Request: dialect.Request{Model: c.set.Tools.Images().Model}, set: c.set, ctx: ctx, patience: c.patience,
+			meters: []*limit.Meter{model.Meter}, // those of the key count the call that wants the image
 		}
+		defer own.leave()
 		own.at = own.preview(target, way{})
 		g.metrics.Begin()
-		image, err := g.image(own.at, a.provider, prompt, wish, most)
+		image, err := g.image(own, a.provider, prompt, wish, most)
 		if err != nil {
 			own.Err = llm.AsError(err)
 			own.Err.Message = target.Upstream.Redact(own.Err.Message)
@@ -72,7 +80,11 @@ func (g *Gateway) paint(a *attempt) tools.Painter {
 
 // image asks an attempt's target for an image. Where the call that wants it is
 // in at the same provider it has its place there, since it sends nothing now.
-func (g *Gateway) image(a *attempt, within *limit.Gate, prompt llm.Raw, wish *llm.PictureWish, most int) (*llm.Media, error) {
+func (g *Gateway) image(c *Call, within *limit.Gate, prompt llm.Raw, wish *llm.PictureWish, most int) (*llm.Media, error) {
+	if err := g.pass(c, limit.Need{Input: inputOf(prompt), Output: mediaTokens}); err != nil {
+		return nil, err
+	}
+	a := c.at
 	up := a.Target.Upstream
 	if up.Gate != within {
 		if err := g.enter(a.ctx, a.Call, up.Gate, 1, "provider", up.Name); err != nil {
@@ -97,6 +109,7 @@ func (a *attempt) imageAs(request []byte, most int) (*llm.Media, error) {
 		return nil, a.imageError(err)
 	}
 	defer resp.Body.Close()
+	a.sent = true
 	a.FirstByte = time.Since(a.Started)
 	answer, err := readAll(resp.Body, resp.ContentLength, min(int64(most)+maxErrorBody, a.set.MaxAnswer), func(int) {})
 	if err != nil {

@@ -295,6 +295,7 @@ func (a *attempt) done(e *llm.Error) {
 		return
 	}
 	a.told = true
+	a.Call.sent = a.Call.sent || a.sent
 	if a.deadline != nil {
 		a.begins() // or never will: there is nothing to give up any more
 	}

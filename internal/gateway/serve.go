@@ -15,6 +15,7 @@ import (
 // returns that failure.
 func (g *Gateway) call(x *exchange, d Door) (failed *llm.Error) {
 	c := g.begin(x, d)
+	c.meters = x.key.Meters
 	defer c.end()
 	g.metrics.Begin()
 	defer func() { failed = c.Err }()
@@ -46,6 +47,7 @@ func (c *Call) end() {
 	if c.held != nil {
 		c.held.release()
 	}
+	c.leave()
 	c.answer.close()
 	c.cancel(nil)
 }
@@ -78,6 +80,12 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 
 	// Which model?
 	if err := g.resolve(c); err != nil {
+		buffer.Put(body)
+		return err
+	}
+
+	// Do its limits let it in?
+	if err := g.meter(c, *body); err != nil {
 		buffer.Put(body)
 		return err
 	}
@@ -127,6 +135,7 @@ func (g *Gateway) fail(c *Call, err error) {
 	}
 	c.BytesOut = c.answer.sent() // without the words of the failure
 	g.account(c)
+	g.tellLimitsOfRefusal(c)
 	if c.turn != nil {
 		c.turn.Close(c.ctx) // whoever hears of the failure may try again
 	}
@@ -150,6 +159,7 @@ func (g *Gateway) account(c *Call) error {
 	if c.record != nil || c.there.looked() {
 		return nil
 	}
+	c.leave()
 	now := time.Now()
 	if c.Err == nil && c.print != nil {
 		seen := &turnSeen{print: c.print, account: c.at.Target.Account, model: c.at.Target.Model, at: now}

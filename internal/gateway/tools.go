@@ -24,7 +24,7 @@ func (g *Gateway) standsIn(a *attempt, body []byte) bool {
 // hosts reports whether there is a stand-in for a kind of tool that a call may
 // use.
 func (g *Gateway) hosts(c *Call, kind llm.ServerKind) bool {
-	return c.set.Tools.Runs(kind) && (kind != llm.ImageGeneration || g.imageTarget(c) != nil)
+	return c.set.Tools.Runs(kind) && (kind != llm.ImageGeneration || g.hasImages(c))
 }
 
 // runTools has the gateway run those tools of a request that its upstream

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/store"
 )
@@ -25,6 +26,7 @@ import (
 // Key is a key that the snapshot knows. It is immutable.
 type Key struct {
 	store.Key
+	Meters        []*limit.Meter // of the key and its teams
 	hash, oldHash [sha256.Size]byte
 }
 

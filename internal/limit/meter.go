@@ -41,6 +41,9 @@ var made atomic.Uint64
 // NewMeter makes a meter that lets everything in until rates are applied.
 func NewMeter() *Meter { return &Meter{id: made.Add(1)} }
 
+// Limits reports whether there is a limit to keep. A nil meter has none.
+func (m *Meter) Limits() bool { return m != nil && m.limited.Load() }
+
 // Apply has other rates count from now on. What was used of a rate that stays
 // remains used.
 func (m *Meter) Apply(r Rates) {
@@ -118,7 +121,7 @@ func Look(now time.Time, nodes int, meters ...*Meter) Standing {
 func lock(now time.Time, nodes int, meters []*Meter) []*Meter {
 	list := make([]*Meter, 0, len(meters))
 	for _, m := range meters {
-		if m == nil || !m.limited.Load() {
+		if !m.Limits() {
 			continue
 		}
 		at, twice := slices.BinarySearchFunc(list, m.id, func(m *Meter, id uint64) int { return cmp.Compare(m.id, id) })

@@ -51,15 +51,15 @@ const (
 	forProbes = 4
 )
 
-// limit is how many extra attempts there may be.
-type limit struct {
+// allowance is how many extra attempts there may be.
+type allowance struct {
 	percent int // of the calls
 	atLeast int
 	spare   int // to be left
 }
 
 // room reports whether one more attempt fits.
-func (b *budget) room(now int64, l limit) bool {
+func (b *budget) room(now int64, l allowance) bool {
 	if l.percent <= 0 {
 		return false
 	}
@@ -69,7 +69,7 @@ func (b *budget) room(now int64, l limit) bool {
 }
 
 // take takes room for one more attempt.
-func (b *budget) take(now int64, l limit) bool {
+func (b *budget) take(now int64, l allowance) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.room(now, l) {

@@ -1,11 +1,14 @@
 package route
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/limen-gateway/limen/internal/limit"
 )
 
 // Health is what is known of a target from the calls that it had. It outlives
@@ -175,17 +178,19 @@ func (h *Health) Snapshot(now time.Time) Snapshot {
 	return s
 }
 
-// Registry keeps the health of targets while tables come and go. It is not
-// safe for concurrent use; the healths are.
+// Registry keeps the health of targets, and what was used of models' limits,
+// while tables come and go. It is not safe for concurrent use; what it gives is.
 type Registry struct {
 	accounts map[string]*account
 	targets  map[[2]string]*Health
 	used     map[*Health]bool
+	meters   map[string]*limit.Meter // by model
+	metered  map[string]bool         // that were asked for
 }
 
 // NewRegistry returns one that knows nothing yet.
 func NewRegistry() *Registry {
-	return &Registry{accounts: map[string]*account{}, targets: map[[2]string]*Health{}, used: map[*Health]bool{}}
+	return &Registry{accounts: map[string]*account{}, targets: map[[2]string]*Health{}, used: map[*Health]bool{}, meters: map[string]*limit.Meter{}, metered: map[string]bool{}}
 }
 
 // Health returns the health of a model at an account, the one that it had
@@ -207,7 +212,21 @@ func (r *Registry) Health(credential, model string) *Health {
 	return h
 }
 
-// Sweep forgets the targets that were not asked for since it was last called.
+// Meter returns the meter of a model, the one that it had before if there was
+// one, with rates that count from now on.
+func (r *Registry) Meter(model string, rates limit.Rates) *limit.Meter {
+	m := r.meters[model]
+	if m == nil {
+		m = limit.NewMeter()
+		m.Owner = limit.OfModel
+		r.meters[model] = m
+	}
+	m.Apply(rates)
+	r.metered[model] = true
+	return m
+}
+
+// Sweep forgets the targets and meters that were not asked for since it was last called.
 func (r *Registry) Sweep() {
 	kept := map[string]bool{}
 	for key, h := range r.targets {
@@ -223,6 +242,8 @@ func (r *Registry) Sweep() {
 		}
 	}
 	clear(r.used)
+	maps.DeleteFunc(r.meters, func(model string, _ *limit.Meter) bool { return !r.metered[model] })
+	clear(r.metered)
 }
 
 // Forgive gives credentials that were refused another chance: the operator may

@@ -205,8 +205,8 @@ func (p *Plan) Next(now time.Time) (*Target, error) {
 
 // limit is what the retry budget gives this call: all of it, if the call was
 // risked for a probe.
-func (p *Plan) limit() limit {
-	l := limit{percent: p.retries.Budget, atLeast: fewExtra}
+func (p *Plan) limit() allowance {
+	l := allowance{percent: p.retries.Budget, atLeast: fewExtra}
 	if p.tried > 0 && p.try(p.tried-1).probe == (claimed{}) {
 		l.spare = forProbes
 	}
@@ -239,7 +239,7 @@ func (p *Plan) begin(i int, probe claimed, now time.Time) *Target {
 // goroutine.
 type Leave struct {
 	budget *budget
-	limit  limit
+	limit  allowance
 }
 
 // Take takes room in the retry budget for the attempt in place of the slow one.
@@ -266,11 +266,11 @@ func (p *Plan) Leave() (Leave, bool) {
 // has hedging, another target is well, and not too many calls were made twice.
 func (p *Plan) Hedge(now time.Time) (*Target, bool) {
 	at, hedge := now.UnixNano(), p.model.Hedge
-	if hedge == nil || p.count != 1 || !p.model.hedges.room(at, limit{percent: hedge.MaxExtra}) {
+	if hedge == nil || p.count != 1 || !p.model.hedges.room(at, allowance{percent: hedge.MaxExtra}) {
 		return nil, false
 	}
 	others := p.wellOnes(make([]int, 0, inPlace))
-	if len(others) == 0 || !p.model.hedges.take(at, limit{percent: hedge.MaxExtra}) {
+	if len(others) == 0 || !p.model.hedges.take(at, allowance{percent: hedge.MaxExtra}) {
 		return nil, false
 	}
 	i := p.pick(others, at, p.router.dice(), false)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/provider"
@@ -88,6 +89,8 @@ type Model struct {
 	// is left; 0 is any time.
 	FirstToken time.Duration
 	Hedge      *Hedge // nil: never
+	// Meter keeps the limits of the model's calls; nil when there are none.
+	Meter *limit.Meter
 	// Continue has an answer that broke off go on at another target.
 	Continue bool
 

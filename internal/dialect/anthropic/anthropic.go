@@ -7,10 +7,13 @@ package anthropic
 import (
 	"bytes"
 	"errors"
+	"strconv"
+	"time"
 
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
@@ -38,6 +41,23 @@ func (Dialect) AppendError(dst []byte, e *llm.Error, requestID string) []byte {
 
 // RequestIDHeader implements dialect.Failures.
 func (Dialect) RequestIDHeader() string { return "Request-Id" }
+
+// Limits implements dialect.Failures. A reset is a moment, in whole seconds.
+func (Dialect) Limits(s limit.Standing, now time.Time) []dialect.Header {
+	return append(fields("Requests", s.Requests, now), fields("Tokens", s.Tokens, now)...)
+}
+
+func fields(of string, l limit.Level, now time.Time) []dialect.Header {
+	if l.Limit == 0 {
+		return nil
+	}
+	reset := now.Add(l.Reset + time.Second - 1).UTC().Format(time.RFC3339)
+	return []dialect.Header{
+		{Name: "Anthropic-Ratelimit-" + of + "-Limit", Value: strconv.FormatInt(l.Limit, 10)},
+		{Name: "Anthropic-Ratelimit-" + of + "-Remaining", Value: strconv.FormatInt(l.Remaining, 10)},
+		{Name: "Anthropic-Ratelimit-" + of + "-Reset", Value: reset},
+	}
+}
 
 // Passed implements dialect.Dialect: the client's version and betas belong to
 // its body and win over the gateway's own, but a version there must be.

@@ -72,7 +72,7 @@ func sameNotes(t *testing.T, what string, got llm.Notes, want string) {
 	}
 }
 
-func limit(n int64) *int64 { return &n }
+func upTo(n int64) *int64 { return &n }
 
 func TestConversation(t *testing.T) {
 	old := &llm.Caps{Vendor: "anthropic", Thinking: []string{enabled, disabled}}
@@ -134,7 +134,7 @@ func TestConversation(t *testing.T) {
 			`[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},"title":"a.pdf"},` +
 				`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"hé"}}]}]`, ""},
 	} {
-		body, notes, err := outcome(t, &llm.Request{Words: chatWords, Items: c.items, Limits: llm.Limits{MaxTokens: limit(9)}}, c.caps)
+		body, notes, err := outcome(t, &llm.Request{Words: chatWords, Items: c.items, Limits: llm.Limits{MaxTokens: upTo(9)}}, c.caps)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -210,22 +210,22 @@ func TestSettings(t *testing.T) {
 		"least budget":           {effort("max", 1100), llm.Caps{Thinking: budgets}, `{"max_tokens":1100,"thinking":{"type":"enabled","budget_tokens":1024}}`, ""},
 		"no room":                {effort("max", 1024), llm.Caps{Thinking: budgets}, `{"max_tokens":1024,"thinking":{"type":"disabled"}}`, "degrade:thinking_off"},
 		"does not reason":        {effort("low", 9), llm.Caps{ReasonsKnown: true}, `{"max_tokens":9}`, "drop:reasoning_effort"},
-		"no summary":             {llm.Request{Reasoning: llm.ReasoningWish{Effort: "low", Summary: llm.Raw("null")}, Limits: llm.Limits{MaxTokens: limit(9)}}, llm.Caps{}, `{"max_tokens":9,"thinking":{"type":"adaptive","display":"omitted"},"output_config":{"effort":"low"}}`, ""},
-		"as written":             {llm.Request{Other: []llm.Member{{Name: "thinking", Value: llm.Raw(`{"type":"future"}`)}}, Limits: llm.Limits{MaxTokens: limit(9)}}, llm.Caps{}, `{"max_tokens":9,"thinking":{"type":"future"}}`, ""},
-		"budget and forced tool": {llm.Request{Reasoning: llm.ReasoningWish{Effort: "low"}, Limits: llm.Limits{MaxTokens: limit(9000)}, Tools: []llm.Tool{f}, ToolChoice: named}, llm.Caps{Thinking: budgets}, `{"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2048},"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto"}}`, "degrade:tool_choice"},
+		"no summary":             {llm.Request{Reasoning: llm.ReasoningWish{Effort: "low", Summary: llm.Raw("null")}, Limits: llm.Limits{MaxTokens: upTo(9)}}, llm.Caps{}, `{"max_tokens":9,"thinking":{"type":"adaptive","display":"omitted"},"output_config":{"effort":"low"}}`, ""},
+		"as written":             {llm.Request{Other: []llm.Member{{Name: "thinking", Value: llm.Raw(`{"type":"future"}`)}}, Limits: llm.Limits{MaxTokens: upTo(9)}}, llm.Caps{}, `{"max_tokens":9,"thinking":{"type":"future"}}`, ""},
+		"budget and forced tool": {llm.Request{Reasoning: llm.ReasoningWish{Effort: "low"}, Limits: llm.Limits{MaxTokens: upTo(9000)}, Tools: []llm.Tool{f}, ToolChoice: named}, llm.Caps{Thinking: budgets}, `{"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2048},"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto"}}`, "degrade:tool_choice"},
 		"no forced tool":         {llm.Request{Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: llm.ChoiceRequired}, Parallel: &never}, llm.Caps{NoForcedTool: true, DefaultMaxTokens: 7}, `{"max_tokens":7,"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`, "default:max_tokens,degrade:tool_choice"},
 		"choice of one":          {llm.Request{Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: llm.ChoiceRequired, Allowed: true, Names: named.Names}}, llm.Caps{DefaultMaxTokens: 7}, `{"max_tokens":7,"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"tool","name":"f"}}`, "default:max_tokens"},
 		"choice of some":         {llm.Request{Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: llm.ChoiceAuto, Allowed: true, Names: named.Names}}, llm.Caps{DefaultMaxTokens: 7}, `{"max_tokens":7,"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto"}}`, "default:max_tokens,degrade:tool_choice"},
 		"none stays alone":       {llm.Request{Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: llm.ChoiceNone}, Parallel: &never}, llm.Caps{DefaultMaxTokens: 7}, `{"max_tokens":7,"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"none"}}`, "default:max_tokens"},
-		"clamped":                {llm.Request{Limits: llm.Limits{MaxTokens: limit(99)}, Sampling: llm.Sampling{Temperature: llm.Raw("1.5"), TopP: llm.Raw("0.5"), TopK: llm.Raw("3")}}, llm.Caps{MaxOutput: 9}, `{"max_tokens":9,"temperature":1,"top_k":3}`, "clamp:max_tokens,clamp:temperature,drop:top_p"},
-		"no sampling":            {llm.Request{Limits: llm.Limits{MaxTokens: limit(9)}, Sampling: llm.Sampling{Temperature: llm.Raw("0"), TopP: llm.Raw("0.5")}}, llm.Caps{NoSampling: true}, `{"max_tokens":9}`, "drop:temperature,drop:top_p"},
-		"new version":            {llm.Request{Limits: llm.Limits{MaxTokens: limit(9)}, Sampling: llm.Sampling{TopK: llm.Raw("5")}}, llm.Caps{Anthropic: llm.AnthropicCaps{Version: noSampling}}, `{"max_tokens":9}`, "drop:top_k"},
-		"user":                   {llm.Request{Limits: llm.Limits{MaxTokens: limit(9)}, Meta: llm.Meta{User: llm.Raw(`"u"`), SafetyID: llm.Raw(`"s"`), ServiceTier: "default"}}, llm.Caps{}, `{"max_tokens":9,"metadata":{"user_id":"s"},"service_tier":"standard_only"}`, ""},
-		"address":                {llm.Request{Limits: llm.Limits{MaxTokens: limit(9)}, Meta: llm.Meta{User: llm.Raw(`"u@e.test"`), ServiceTier: "flex"}}, llm.Caps{}, `{"max_tokens":9}`, "drop:service_tier,drop:user"},
-		"fast":                   {llm.Request{Limits: llm.Limits{MaxTokens: limit(9)}, Meta: llm.Meta{ServiceTier: "fast"}}, llm.Caps{Anthropic: llm.AnthropicCaps{FastSpeed: true}}, `{"max_tokens":9,"speed":"fast"}`, ""},
-		"search":                 {llm.Request{Limits: llm.Limits{MaxTokens: limit(9)}, Tools: []llm.Tool{{Server: &llm.ServerTool{Kind: llm.WebSearch, Domains: []llm.Raw{llm.Raw(`"e.test"`)}}}}}, llm.Caps{Anthropic: llm.AnthropicCaps{WebSearch: "web_search_20260318"}}, `{"max_tokens":9,"tools":[{"type":"web_search_20260318","name":"web_search","allowed_domains":["e.test"]}]}`, ""},
-		"strict, without it":     {llm.Request{Limits: llm.Limits{MaxTokens: limit(9)}, Tools: []llm.Tool{{Name: "f", Strict: new(true), Schema: llm.Raw(`{"type":"object"}`)}}}, llm.Caps{NoStrictTools: true}, `{"max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}}]}`, "drop:strict"},
-		"the rest":               {llm.Request{Limits: llm.Limits{MaxTokens: limit(9)}, Verbosity: llm.Raw(`"low"`), Sampling: llm.Sampling{Seed: llm.Raw("0"), Presence: llm.Raw("0")}, Meta: llm.Meta{Metadata: llm.Raw(`{"a":"b"}`)}, State: llm.State{Store: new(true)}}, llm.Caps{}, `{"max_tokens":9}`, "drop:metadata,drop:presence_penalty,drop:seed,drop:store,drop:verbosity"},
+		"clamped":                {llm.Request{Limits: llm.Limits{MaxTokens: upTo(99)}, Sampling: llm.Sampling{Temperature: llm.Raw("1.5"), TopP: llm.Raw("0.5"), TopK: llm.Raw("3")}}, llm.Caps{MaxOutput: 9}, `{"max_tokens":9,"temperature":1,"top_k":3}`, "clamp:max_tokens,clamp:temperature,drop:top_p"},
+		"no sampling":            {llm.Request{Limits: llm.Limits{MaxTokens: upTo(9)}, Sampling: llm.Sampling{Temperature: llm.Raw("0"), TopP: llm.Raw("0.5")}}, llm.Caps{NoSampling: true}, `{"max_tokens":9}`, "drop:temperature,drop:top_p"},
+		"new version":            {llm.Request{Limits: llm.Limits{MaxTokens: upTo(9)}, Sampling: llm.Sampling{TopK: llm.Raw("5")}}, llm.Caps{Anthropic: llm.AnthropicCaps{Version: noSampling}}, `{"max_tokens":9}`, "drop:top_k"},
+		"user":                   {llm.Request{Limits: llm.Limits{MaxTokens: upTo(9)}, Meta: llm.Meta{User: llm.Raw(`"u"`), SafetyID: llm.Raw(`"s"`), ServiceTier: "default"}}, llm.Caps{}, `{"max_tokens":9,"metadata":{"user_id":"s"},"service_tier":"standard_only"}`, ""},
+		"address":                {llm.Request{Limits: llm.Limits{MaxTokens: upTo(9)}, Meta: llm.Meta{User: llm.Raw(`"u@e.test"`), ServiceTier: "flex"}}, llm.Caps{}, `{"max_tokens":9}`, "drop:service_tier,drop:user"},
+		"fast":                   {llm.Request{Limits: llm.Limits{MaxTokens: upTo(9)}, Meta: llm.Meta{ServiceTier: "fast"}}, llm.Caps{Anthropic: llm.AnthropicCaps{FastSpeed: true}}, `{"max_tokens":9,"speed":"fast"}`, ""},
+		"search":                 {llm.Request{Limits: llm.Limits{MaxTokens: upTo(9)}, Tools: []llm.Tool{{Server: &llm.ServerTool{Kind: llm.WebSearch, Domains: []llm.Raw{llm.Raw(`"e.test"`)}}}}}, llm.Caps{Anthropic: llm.AnthropicCaps{WebSearch: "web_search_20260318"}}, `{"max_tokens":9,"tools":[{"type":"web_search_20260318","name":"web_search","allowed_domains":["e.test"]}]}`, ""},
+		"strict, without it":     {llm.Request{Limits: llm.Limits{MaxTokens: upTo(9)}, Tools: []llm.Tool{{Name: "f", Strict: new(true), Schema: llm.Raw(`{"type":"object"}`)}}}, llm.Caps{NoStrictTools: true}, `{"max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}}]}`, "drop:strict"},
+		"the rest":               {llm.Request{Limits: llm.Limits{MaxTokens: upTo(9)}, Verbosity: llm.Raw(`"low"`), Sampling: llm.Sampling{Seed: llm.Raw("0"), Presence: llm.Raw("0")}, Meta: llm.Meta{Metadata: llm.Raw(`{"a":"b"}`)}, State: llm.State{Store: new(true)}}, llm.Caps{}, `{"max_tokens":9}`, "drop:metadata,drop:presence_penalty,drop:seed,drop:store,drop:verbosity"},
 	} {
 		c.req.Words, c.req.Items = chatWords, []llm.Item{say(llm.User, 0, "x")}
 		body, notes, err := outcome(t, &c.req, &c.caps)
@@ -252,7 +252,7 @@ func TestOpenToolTurn(t *testing.T) {
 		"signed at its start": {[]llm.Item{x, think, call(1, "a", ""), gave(2, "a", "A"), call(3, "b", ""), gave(4, "b", "B")}, enabled},
 		"an older loop":       {[]llm.Item{x, call(1, "a", ""), gave(2, "a", "A"), say(llm.Assistant, 3, "y"), say(llm.User, 4, "z")}, enabled},
 	} {
-		body, _, err := outcome(t, &llm.Request{Words: chatWords, Items: c.items, Reasoning: llm.ReasoningWish{Effort: "low"}, Limits: llm.Limits{MaxTokens: limit(9000)}}, caps)
+		body, _, err := outcome(t, &llm.Request{Words: chatWords, Items: c.items, Reasoning: llm.ReasoningWish{Effort: "low"}, Limits: llm.Limits{MaxTokens: upTo(9000)}}, caps)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +301,7 @@ func TestCacheBreakpoints(t *testing.T) {
 	}
 	s := say(llm.System, 0, "S")
 	s.Parts[0].(*llm.Text).Cache = &llm.Breakpoint{TTL: ttls[1]}
-	req := &llm.Request{Words: chatWords, Items: []llm.Item{s, m}, Limits: llm.Limits{MaxTokens: limit(9)}, Tools: []llm.Tool{{Name: "f", Cache: &llm.Breakpoint{TTL: ttls[0]}}}}
+	req := &llm.Request{Words: chatWords, Items: []llm.Item{s, m}, Limits: llm.Limits{MaxTokens: upTo(9)}, Tools: []llm.Tool{{Name: "f", Cache: &llm.Breakpoint{TTL: ttls[0]}}}}
 	body, notes, err := outcome(t, req, &llm.Caps{})
 	if err != nil {
 		t.Fatal(err)
@@ -320,7 +320,7 @@ func TestPlaceCache(t *testing.T) {
 		text string
 		want int
 	}{{"short", 0}, {long, 4}} {
-		req := &llm.Request{Words: chatWords, Limits: llm.Limits{MaxTokens: limit(9)}, Tools: []llm.Tool{{Name: "f"}, {Name: "g"}}, Items: []llm.Item{
+		req := &llm.Request{Words: chatWords, Limits: llm.Limits{MaxTokens: upTo(9)}, Tools: []llm.Tool{{Name: "f"}, {Name: "g"}}, Items: []llm.Item{
 			say(llm.System, 0, c.text), say(llm.User, 1, "1"), say(llm.Assistant, 2, "2"), say(llm.User, 3, "3"), say(llm.Assistant, 4, "4"), say(llm.User, 5, "5", "6")}}
 		call, err := Upstream{}.Encode(req, &llm.Caps{PlaceCache: true})
 		if err != nil {
@@ -352,7 +352,7 @@ func TestPlaceCacheWishes(t *testing.T) {
 		"a dialect's":    {llm.Request{Words: words, Items: []llm.Item{long}}, 0},
 		"tools that are": {llm.Request{Words: chatWords, Items: []llm.Item{long}, Tools: []llm.Tool{{Name: "f"}}}, 2},
 	} {
-		c.req.Limits.MaxTokens = limit(9)
+		c.req.Limits.MaxTokens = upTo(9)
 		call, err := Upstream{}.Encode(&c.req, &llm.Caps{PlaceCache: true})
 		if err != nil {
 			t.Fatal(err)
@@ -370,7 +370,7 @@ func TestPlaceCacheMoves(t *testing.T) {
 	mark := `,"cache_control":{"type":"ephemeral"}`
 	var before, last string
 	for n := range 3 {
-		req := &llm.Request{Words: chatWords, Items: items, Limits: llm.Limits{MaxTokens: limit(9)}}
+		req := &llm.Request{Words: chatWords, Items: items, Limits: llm.Limits{MaxTokens: upTo(9)}}
 		call, err := Upstream{}.Encode(req, &llm.Caps{PlaceCache: true})
 		if err != nil {
 			t.Fatal(err)
@@ -414,7 +414,7 @@ func TestLeavesOut(t *testing.T) {
 	said := say(llm.Assistant, 1, "a")
 	said.Phase = llm.Raw(`"commentary"`)
 	req := &llm.Request{
-		Words: chatWords, Limits: llm.Limits{MaxTokens: limit(9)}, Tools: []llm.Tool{{Name: "f"}, search},
+		Words: chatWords, Limits: llm.Limits{MaxTokens: upTo(9)}, Tools: []llm.Tool{{Name: "f"}, search},
 		Items: []llm.Item{say(llm.User, 0, "q"), said, say(llm.User, 2, "q")},
 	}
 	body, notes, err := outcome(t, req, &llm.Caps{})
@@ -430,7 +430,7 @@ func TestLeavesOut(t *testing.T) {
 }
 
 func TestVertex(t *testing.T) {
-	req := &llm.Request{Words: chatWords, Items: []llm.Item{say(llm.User, 0, "x")}, Limits: llm.Limits{MaxTokens: limit(9)}, Stream: true}
+	req := &llm.Request{Words: chatWords, Items: []llm.Item{say(llm.User, 0, "x")}, Limits: llm.Limits{MaxTokens: upTo(9)}, Stream: true}
 	caps := &llm.Caps{Model: "claude-x@20250929", Anthropic: llm.AnthropicCaps{InPath: true, Betas: []string{"b"}}}
 	c, err := Upstream{}.Encode(req, caps)
 	if err != nil {
@@ -452,7 +452,7 @@ func TestEncodingAppends(t *testing.T) {
 		say(llm.System, 4, "T"), say(llm.Assistant, 5, "y"), say(llm.User, 6, "z")}
 	var last string
 	for _, n := range []int{2, 6, 8} {
-		c, err := Upstream{}.Encode(&llm.Request{Words: chatWords, Items: items[:n], Limits: llm.Limits{MaxTokens: limit(9)}}, &llm.Caps{Vendor: "anthropic"})
+		c, err := Upstream{}.Encode(&llm.Request{Words: chatWords, Items: items[:n], Limits: llm.Limits{MaxTokens: upTo(9)}}, &llm.Caps{Vendor: "anthropic"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/jsonedit"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
@@ -114,6 +115,9 @@ func (Dialect) Status(e *llm.Error) int { return classes[e.Kind].code }
 
 // RequestIDHeader implements dialect.Failures.
 func (Dialect) RequestIDHeader() string { return "X-Request-Id" }
+
+// Limits implements dialect.Failures: the API has no fields for them.
+func (Dialect) Limits(limit.Standing, time.Time) []dialect.Header { return nil }
 
 // AppendError implements dialect.Failures. The API's errors do not name the
 // request.

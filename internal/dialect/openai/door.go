@@ -1,7 +1,11 @@
 package openai
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
@@ -18,6 +22,22 @@ func (Door) AppendError(dst []byte, e *llm.Error, _ string) []byte { return Appe
 
 // RequestIDHeader implements dialect.Failures.
 func (Door) RequestIDHeader() string { return "X-Request-Id" }
+
+// Limits implements dialect.Failures.
+func (Door) Limits(s limit.Standing, _ time.Time) []dialect.Header {
+	return append(fields("Requests", s.Requests), fields("Tokens", s.Tokens)...)
+}
+
+func fields(of string, l limit.Level) []dialect.Header {
+	if l.Limit == 0 {
+		return nil
+	}
+	return []dialect.Header{
+		{Name: "X-Ratelimit-Limit-" + of, Value: strconv.FormatInt(l.Limit, 10)},
+		{Name: "X-Ratelimit-Remaining-" + of, Value: strconv.FormatInt(l.Remaining, 10)},
+		{Name: "X-Ratelimit-Reset-" + of, Value: l.Reset.String()},
+	}
+}
 
 // Passed implements dialect.Dialect.
 func (Door) Passed(sent func(string) string) []dialect.Header {
