@@ -211,27 +211,27 @@ type Quirks struct {
 
 // Model is a name that clients can use, and what stands behind it.
 type Model struct {
-	ID          string    `yaml:",key" check:"model"`
-	Targets     []Target  `yaml:"targets" doc:"What serves the model, in order of preference: at least one provider/upstream-model."`
-	Strategy    string    `yaml:"strategy" enum:"ordered weighted latency busy price" doc:"Which target serves: the first that is well, each by its weight, the quickest to begin, the least busy, or the cheapest. Absent: weighted if a weight is written, else ordered."`
-	Affinity    string    `yaml:"affinity" enum:"on off" doc:"Keep a conversation with the account that served it before, whose prompt cache knows it, unless that is sick."`
-	FirstToken  *Duration `yaml:"first_token" doc:"How long an answer may take to begin while another target is left to try. Absent: any time."`
-	Hedge       *Hedge    `yaml:"hedge" doc:"Ask another target as well when the first is slow to begin. It costs the tokens of both. Absent: never."`
-	Continue    bool      `yaml:"continue" doc:"Have an answer that broke off go on at another target."`
-	Limits      *Rates    `yaml:"limits" doc:"What the calls of the model may use, of all keys together. Absent: anything."`
-	VisibleTo   []Pattern `yaml:"visible_to" doc:"Names of the keys that see the model, or patterns with *. Absent: every key."`
-	Strict      bool      `yaml:"strict" doc:"Refuse a call that could not go to the upstream as it is written, in place of noting what was changed."`
-	Description string    `yaml:"description" doc:"Shown in the list of models."`
-	Context     int       `yaml:"context" doc:"Size of the context window, in tokens. Absent: what the catalogue says."`
-	MaxOutput   int       `yaml:"max_output" doc:"Longest answer, in tokens. Absent: what the catalogue says."`
-	Price       Prices    `yaml:"price" doc:"What is taken for the model at each of its targets: one price, or several with dates. What it does not say is as it is known."`
-	Markup      *Markup   `yaml:"markup" min:"0" doc:"Added to costs where budgets are charged. Absent: the provider's, else as for all."`
+	ID          string     `yaml:",key" check:"model"`
+	Targets     []Target   `yaml:"targets" doc:"What serves the model, in order of preference: at least one provider/upstream-model."`
+	Strategy    string     `yaml:"strategy" enum:"ordered weighted latency busy price" doc:"Which target serves: the first that is well, each by its weight, the quickest to begin, the least busy, or the cheapest. Absent: weighted if a weight is written, else ordered."`
+	Affinity    string     `yaml:"affinity" enum:"on off" doc:"Keep a conversation with the account that served it before, whose prompt cache knows it, unless that is sick."`
+	FirstToken  *Duration  `yaml:"first_token" doc:"How long an answer may take to begin while another target is left to try. Absent: any time."`
+	Hedge       *Hedge     `yaml:"hedge" doc:"Ask another target as well when the first is slow to begin. It costs the tokens of both. Absent: never."`
+	Continue    bool       `yaml:"continue" doc:"Have an answer that broke off go on at another target."`
+	Limits      *Allowance `yaml:"limits" doc:"What the calls of the model may use, of all keys together. Absent: anything."`
+	VisibleTo   []Pattern  `yaml:"visible_to" doc:"Names of the keys that see the model, or patterns with *. Absent: every key."`
+	Strict      bool       `yaml:"strict" doc:"Refuse a call that could not go to the upstream as it is written, in place of noting what was changed."`
+	Description string     `yaml:"description" doc:"Shown in the list of models."`
+	Context     int        `yaml:"context" doc:"Size of the context window, in tokens. Absent: what the catalogue says."`
+	MaxOutput   int        `yaml:"max_output" doc:"Longest answer, in tokens. Absent: what the catalogue says."`
+	Price       Prices     `yaml:"price" doc:"What is taken for the model at each of its targets: one price, or several with dates. What it does not say is as it is known."`
+	Markup      *Markup    `yaml:"markup" min:"0" doc:"Added to costs where budgets are charged. Absent: the provider's, else as for all."`
 }
 
 func (m *Model) setDefaults() { m.Affinity = "on" }
 
-// Rates bound calls. What is not said has no limit.
-type Rates struct {
+// Allowance bounds calls. What is not said has no limit.
+type Allowance struct {
 	Requests    int `yaml:"rpm" doc:"Calls in a minute."`
 	Tokens      int `yaml:"tpm" doc:"Tokens in a minute, of requests and answers."`
 	Daily       int `yaml:"rpd" doc:"Calls in a day."`

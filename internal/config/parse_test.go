@@ -340,7 +340,7 @@ models:
 			ID:       "org/fast:8b",
 			Targets:  []Target{{Upstream: Upstream{"lab", "org/x"}}, {Upstream: Upstream{"ollama", "y"}, Weight: 3}, {Upstream: Upstream{"ollama", "z"}, When: `team == "a"`}},
 			Strategy: "busy", Affinity: "off", FirstToken: &twenty, Hedge: &Hedge{&two, 7}, Continue: true,
-			Limits:    &Rates{Requests: 60, Tokens: 40000, Daily: 1000, Concurrency: 4},
+			Limits:    &Allowance{Requests: 60, Tokens: 40000, Daily: 1000, Concurrency: 4},
 			VisibleTo: []Pattern{"team-*", "bob"}, Strict: true, Description: "Two\nlines\n", Context: 128000, MaxOutput: 8192,
 			Price: Prices{{Is: "free", From: Date{time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)}}}, Markup: &much,
 		}},
