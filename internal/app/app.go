@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/admin"
+	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -151,6 +152,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	defer stop()
 	running.Go(func() { a.data.Keys.Watch(background) })
 	running.Go(func() { a.data.Ledger.Run(background) })
+	running.Go(func() { a.data.Books.Run(background, func(budget.Alert) {}) })
 	running.Go(func() { a.catalog.Run(background) })
 	running.Go(func() { a.data.State.Run(background, a.log) })
 	running.Go(func() { a.follow(background) })

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/seal"
@@ -26,6 +27,7 @@ var ErrBusy = errors.New("another limen has this data directory open")
 // Data is an open data directory: what outlives the process.
 type Data struct {
 	Store  *store.Store
+	Books  *budget.Books
 	Keys   *keys.Keyring
 	Admin  *keys.Admin
 	Ledger *ledger.Ledger
@@ -57,7 +59,7 @@ func OpenData(ctx context.Context, dir, databaseURL string, log *slog.Logger) (d
 	if d.Store, err = store.Open(ctx, dir, databaseURL); err != nil {
 		return d, err
 	}
-	if d.Ledger, err = ledger.Open(dir, d.Store, log); err != nil {
+	if err = d.openBooks(ctx, databaseURL == "", log); err != nil {
 		return d, err
 	}
 	secret, err := d.Store.InitSetting(ctx, store.SettingSealSecret, hex.EncodeToString(randomBytes(32)))
@@ -75,6 +77,34 @@ func OpenData(ctx context.Context, dir, databaseURL string, log *slog.Logger) (d
 	d.Admin = keys.NewAdmin(d.Store)
 	d.Keys, err = keys.Open(ctx, d.Store, log)
 	return d, err
+}
+
+// nodeName is the file with the name of the data directory, by which what its
+// former processes had leased of budgets is found.
+const nodeName = "node"
+
+// openBooks opens the books and the journal. What former processes left in the
+// journal is booked before anything else is spent.
+func (d *Data) openBooks(ctx context.Context, alone bool, log *slog.Logger) error {
+	path := filepath.Join(d.dir, nodeName)
+	node, err := initFile(path, rand.Text())
+	if err != nil {
+		return fmt.Errorf("cannot name the data directory: %w", err)
+	}
+	if len(node) != len(rand.Text()) || strings.Trim(node, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		return fmt.Errorf("the name of the data directory in %s is damaged; remove that file for a new one", path)
+	}
+	d.Books = budget.NewBooks(d.Store, node, alone, log)
+	if err := d.Books.Start(ctx); err != nil {
+		return err
+	}
+	if d.Ledger, err = ledger.Open(d.dir, d.Books, log); err != nil {
+		return err
+	}
+	if err := d.Ledger.Drain(ctx); err != nil {
+		log.Error("what the last process left in the journal cannot be stored yet; it waits there", "error", err)
+	}
+	return nil
 }
 
 // stateKeyName is the file with the key of what is kept, within the data
@@ -109,13 +139,17 @@ func (d *Data) stateKey(ctx context.Context, databaseURL string) ([]byte, error)
 }
 
 // initFile writes a file that only its owner can read, unless it is there, and
-// returns what is in it.
+// returns what is in it. A crash leaves none that is cut.
 func initFile(path, content string) (string, error) {
 	old, err := os.ReadFile(path)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return string(old), err
 	}
-	return content, os.WriteFile(path, []byte(content), 0o600)
+	whole := path + ".new"
+	if err := os.WriteFile(whole, []byte(content), 0o600); err != nil {
+		return "", err
+	}
+	return content, os.Rename(whole, path)
 }
 
 func randomBytes(n int) []byte {
@@ -129,6 +163,9 @@ func (d *Data) Close(ctx context.Context) error {
 	var errs []error
 	if d.Ledger != nil {
 		errs = append(errs, d.Ledger.Close(ctx))
+	}
+	if d.Books != nil {
+		errs = append(errs, d.Books.Close(ctx))
 	}
 	if d.Store != nil {
 		errs = append(errs, d.Store.Close())

@@ -3,7 +3,6 @@ package budget
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -67,7 +66,7 @@ const (
 )
 
 // NewBooks opens the books. node names the data directory, for as long as it is
-// there; alone says that no other process has the store. Start has to follow.
+// there; alone says that no other process has the store. Start and CloseFormer have to follow.
 func NewBooks(st *store.Store, node string, alone bool, log *slog.Logger) *Books {
 	return newBooks(st, node, alone, log)
 }
@@ -86,15 +85,13 @@ func newBooks(of bank, node string, alone bool, log *slog.Logger) *Books {
 // since is a clock that nobody sets.
 func (b *Books) since() time.Duration { return time.Since(b.born) }
 
-// Start makes what is leased count: the store hears of this process, and what
-// former ones had leased is given back. All that they left in their journal has
-// to be in the store before.
-func (b *Books) Start(ctx context.Context) error {
-	return errors.Join(b.beat(ctx), b.settle(ctx))
-}
+// Start has the store hear of this process, which makes its leases count.
+func (b *Books) Start(ctx context.Context) error { return b.beat(ctx) }
 
-// settle gives back the leases of former processes of the data directory.
-func (b *Books) settle(ctx context.Context) error {
+// CloseFormer gives back the leases of former processes of the data directory.
+// All calls in their journal have to be in the store. Until it went well once,
+// no call is told that a budget has not enough left.
+func (b *Books) CloseFormer(ctx context.Context) error {
 	node := b.node
 	if b.alone {
 		node = "" // nobody else is there

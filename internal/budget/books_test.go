@@ -38,6 +38,7 @@ func openBooks(t *testing.T, st *store.Store, node string, alone bool) *Books {
 	t.Helper()
 	b := NewBooks(st, node, alone, slog.New(slog.DiscardHandler))
 	mustDo(t, b.Start(t.Context()))
+	mustDo(t, b.CloseFormer(t.Context()))
 	t.Cleanup(func() { b.Close(context.Background()) })
 	return b
 }

@@ -38,9 +38,6 @@ func (b *Books) Run(ctx context.Context, alert func(Alert)) {
 	var swept, tidied time.Duration
 	b.every(ctx, lookEvery, "budgets cannot be kept up in the store", func(ctx context.Context) error {
 		var errs []error
-		if !b.ready.Load() {
-			errs = append(errs, b.settle(ctx))
-		}
 		b.giveBackIdle()
 		errs = append(errs, b.alertAll(ctx, alert))
 		if now := b.since(); !b.alone && now-swept >= sweepEvery {

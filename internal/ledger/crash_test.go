@@ -31,7 +31,7 @@ func appendUntilKilled(dir string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	l, err := Open(dir, st, slog.New(slog.DiscardHandler))
+	l, err := Open(dir, booksOf(st), slog.New(slog.DiscardHandler))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

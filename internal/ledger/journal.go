@@ -101,11 +101,11 @@ func (j *journal) nextSegment() error {
 
 // append writes a record; when it returns nil the record is safe from the end
 // of this process.
-func (j *journal) append(c *store.Call) error {
+func (j *journal) append(c *store.Call, of kind) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	before := len(j.desk)
-	j.desk = appendRecord(j.desk, c)
+	j.desk = appendRecord(j.desk, c, of)
 	if len(j.desk)-before > headerLen+maxPayload {
 		j.desk = j.desk[:before]
 		return errors.New("ledger: the record is too large")
@@ -196,7 +196,15 @@ func (j *journal) close() error {
 type segmentReader struct {
 	data  []byte
 	calls []store.Call
+	holds []hold
 	names names
+}
+
+// hold is a hold that stands before a call of those that were read with it.
+type hold struct {
+	call store.Call
+	kind kind
+	at   int // the call's index
 }
 
 // readAtOnce bounds what is read of a file in one go; it holds at least one
@@ -204,12 +212,14 @@ type segmentReader struct {
 const readAtOnce = 256 << 10
 
 // read returns whole records of a file between two offsets, and the offset
-// after the last; there may be more. It stops without an error at a record
-// that a crash cut. The records are good until the next call.
-func (r *segmentReader) read(path string, offset, end int64) (calls []store.Call, next int64, err error) {
+// after the last, which is the first where nothing more can be read; there may
+// be more. It stops without an error at a record that a crash cut. The records
+// are good until the next call.
+func (r *segmentReader) read(path string, offset, end int64) (next int64, err error) {
+	r.calls, r.holds = r.calls[:0], r.holds[:0]
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, offset, err
+		return offset, err
 	}
 	defer f.Close()
 	if r.data == nil {
@@ -217,19 +227,22 @@ func (r *segmentReader) read(path string, offset, end int64) (calls []store.Call
 	}
 	n, err := f.ReadAt(r.data[:min(end-offset, readAtOnce)], offset)
 	if err != nil && err != io.EOF {
-		return nil, offset, err
+		return offset, err
 	}
-	r.calls = r.calls[:0]
 	data := r.data[:n]
 	for {
-		c, rest, err := readRecord(data, r.names)
+		e, rest, err := readRecord(data, r.names)
 		if errors.Is(err, errTorn) {
-			return r.calls, offset + int64(n-len(data)), nil
+			return offset + int64(n-len(data)), nil
 		}
 		if err != nil {
-			return nil, offset, err
+			return offset, err
 		}
-		r.calls = append(r.calls, c)
+		if e.kind == ofCall {
+			r.calls = append(r.calls, e.call)
+		} else {
+			r.holds = append(r.holds, hold{e.call, e.kind, len(r.calls)})
+		}
 		data = rest
 	}
 }

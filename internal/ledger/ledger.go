@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/budget"
+	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -23,22 +25,25 @@ const drainEvery = time.Second
 
 // Ledger takes records of calls.
 type Ledger struct {
-	store   *store.Store
+	books   *budget.Books
 	log     *slog.Logger
 	journal *journal
 	pending atomic.Int64 // records that are not yet in the store
 	failed  atomic.Int64 // Unix ns of the last record that could not be written
 
-	own    uint64     // the first file of this process
-	drain  sync.Mutex // one drain at a time
-	seq    uint64     // the file up to which the store has everything
-	offset int64      // in file seq
-	reader segmentReader
+	own       uint64     // the first file of this process
+	drain     sync.Mutex // one drain at a time
+	recovered bool       // calls that former processes did not end are in the journal
+	settled   bool       // and all that those processes left is in the store
+	seq       uint64     // the file up to which the store has everything
+	offset    int64      // in file seq
+	open      openHolds  // of this process, up to there
+	reader    segmentReader
 }
 
-// Open opens the journal in a data directory. What a former process left is
-// carried to the store by the first Drain.
-func Open(dir string, st *store.Store, log *slog.Logger) (*Ledger, error) {
+// Open opens the journal in a data directory, whose calls are booked in books.
+// What a former process left is carried to the store by the first Drain.
+func Open(dir string, books *budget.Books, log *slog.Logger) (*Ledger, error) {
 	dir = filepath.Join(dir, "journal")
 	j, err := openJournal(dir)
 	if err != nil {
@@ -48,18 +53,36 @@ func Open(dir string, st *store.Store, log *slog.Logger) (*Ledger, error) {
 	if err != nil {
 		return nil, errors.Join(err, j.close())
 	}
-	return &Ledger{store: st, log: log, journal: j, own: j.seq, seq: seqs[0]}, nil
+	return &Ledger{books: books, log: log, journal: j, own: j.seq, seq: seqs[0], open: openHolds{}}, nil
 }
 
 // Append writes the record of a call. When it returns nil, the call is
 // accounted for, whatever happens to this process or to the store.
 func (l *Ledger) Append(c *store.Call) error {
-	if err := l.journal.append(c); err != nil {
-		l.failed.Store(time.Now().UnixNano())
+	if err := l.write(c, ofCall); err != nil {
 		return err
 	}
 	l.pending.Add(1)
 	return nil
+}
+
+// Hold writes that a call begins that may cost as much as estimate; of the call
+// it needs no more than who makes it, what it asks for and who pays. Append of
+// a call with the same ID ends the hold. If that never comes because this
+// process is killed, the call is recorded as interrupted, at its estimate. A
+// hold may be written again with a greater one.
+func (l *Ledger) Hold(c *store.Call, estimate money.Amount) error {
+	held := *c
+	held.Charge = estimate
+	return l.write(&held, ofHold)
+}
+
+func (l *Ledger) write(c *store.Call, of kind) error {
+	err := l.journal.append(c, of)
+	if err != nil {
+		l.failed.Store(time.Now().UnixNano())
+	}
+	return err
 }
 
 // Pending is the number of records that wait for the store, as far as this
@@ -96,6 +119,19 @@ func (l *Ledger) Run(ctx context.Context) {
 func (l *Ledger) Drain(ctx context.Context) error {
 	l.drain.Lock()
 	defer l.drain.Unlock()
+	if err := l.recoverHolds(); err != nil {
+		return err
+	}
+	if err := l.drainAll(ctx); err != nil || l.settled {
+		return err
+	}
+	// Of former processes the store has all now, and knows what they did not spend.
+	err := l.books.CloseFormer(ctx)
+	l.settled = err == nil
+	return err
+}
+
+func (l *Ledger) drainAll(ctx context.Context) error {
 	lastSeq, lastSize := l.journal.position()
 	for {
 		if l.seq == lastSeq && l.offset >= lastSize {
@@ -105,16 +141,13 @@ func (l *Ledger) Drain(ctx context.Context) error {
 		if l.seq == lastSeq {
 			end = lastSize // what lies behind is being written, and may fail
 		}
-		calls, next, err := l.reader.read(path, l.offset, end)
+		next, err := l.reader.read(path, l.offset, end)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("ledger: %w", err)
 		}
-		if len(calls) > 0 {
-			if err := l.store.AddCalls(ctx, calls); err != nil {
+		if next > l.offset {
+			if err := l.carry(ctx); err != nil {
 				return err
-			}
-			if l.seq >= l.own {
-				l.pending.Add(-int64(len(calls)))
 			}
 			l.offset = next
 			continue
@@ -128,10 +161,28 @@ func (l *Ledger) Drain(ctx context.Context) error {
 	}
 }
 
+// carry brings to the store what was read.
+func (l *Ledger) carry(ctx context.Context) error {
+	calls, holds := l.reader.calls, l.reader.holds
+	if len(calls) > 0 {
+		if err := l.books.AddCalls(ctx, calls); err != nil {
+			return err
+		}
+	}
+	if l.seq >= l.own {
+		l.pending.Add(-int64(len(calls)))
+		l.open.follow(calls, holds, l.seq)
+	}
+	return nil
+}
+
 // retire removes a file that the store has whole and goes on to the next. A
 // tail that cannot be read is kept aside: it was never acknowledged, or the
 // disk has damaged it.
 func (l *Ledger) retire(path string) error {
+	if err := l.moveHolds(); err != nil {
+		return err
+	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -165,9 +216,16 @@ func unused(path, suffix string) string {
 }
 
 // Close drains once more and closes the journal. Records that the store does
-// not take stay in the journal for the next start.
+// not take stay in the journal for the next start. Calls that still have not
+// ended are recorded as interrupted.
 func (l *Ledger) Close(ctx context.Context) error {
 	err := l.Drain(ctx)
+	if err == nil {
+		err = l.interruptOpen()
+	}
+	if err == nil {
+		err = l.Drain(ctx)
+	}
 	if err == nil {
 		err = l.retireAll()
 	}

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/store"
 )
@@ -42,12 +43,16 @@ func openStore(t *testing.T, dir string) *store.Store {
 // the test keeps its files.
 func open(t *testing.T, dir string, st *store.Store) *Ledger {
 	t.Helper()
-	l, err := Open(dir, st, slog.New(slog.DiscardHandler))
+	l, err := Open(dir, booksOf(st), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.journal.close() })
 	return l
+}
+
+func booksOf(st *store.Store) *budget.Books {
+	return budget.NewBooks(st, "n", true, slog.New(slog.DiscardHandler))
 }
 
 func newCall(id string) *store.Call {
@@ -424,10 +429,11 @@ func TestStoreAway(t *testing.T) {
 	if err := l.Ready(); err != nil {
 		t.Errorf("calls are refused because the store is away: %v", err)
 	}
-	l.store = openStore(t, dir) // it is back
+	st = openStore(t, dir) // it is back
+	l.books = booksOf(st)
 	add(t, l, "c")
 	drain(t, l)
-	wantStored(t, l.store, append(ids, "a", "c")...)
+	wantStored(t, st, append(ids, "a", "c")...)
 	if got := l.Pending(); got != 0 {
 		t.Errorf("pending is %d, want 0", got)
 	}
@@ -458,7 +464,7 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log strings.Builder
-		l, err := Open(dir, st, slog.New(slog.NewTextHandler(&log, nil)))
+		l, err := Open(dir, booksOf(st), slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -551,7 +557,7 @@ func TestDrainLeavesAWriteUnderWay(t *testing.T) {
 	l := open(t, dir, st)
 	add(t, l, "a")
 	_, size := l.journal.position()
-	if _, err := l.journal.file.Write(appendRecord(nil, newCall("failing"))); err != nil {
+	if _, err := l.journal.file.Write(appendRecord(nil, newCall("failing"), ofCall)); err != nil {
 		t.Fatal(err)
 	}
 	drain(t, l)

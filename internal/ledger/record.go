@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"math"
+	"net/http"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/llm"
@@ -19,12 +20,33 @@ import (
 //	payload version byte, then the fields of store.Call in the order of
 //	        appendCall: strings with a length before them, integers as varints
 //
-// A new field goes to the end under a new version.
+// A new field goes to the end under a new version. A hold has a version of its
+// own and those fields that appendHold writes.
 const (
-	headerLen  = 8
-	version    = 3
-	maxPayload = 64 << 10
+	headerLen   = 8
+	version     = 3
+	holdVersion = 128
+	maxPayload  = 64 << 10
 )
+
+// kind is what a record says.
+type kind uint8
+
+const (
+	ofCall  kind = iota // a call is over
+	ofHold              // a call may come to cost so much, and has begun
+	ofMoved             // the same once more: what said it first is to be removed
+)
+
+// entry is a record as it is read. Of a hold it has the call that is recorded
+// when no other record says how the call ended.
+type entry struct {
+	call store.Call
+	kind kind
+}
+
+// interrupted is the code of calls of which nobody knows how they ended.
+const interrupted = "interrupted"
 
 // Versions that are read: a former process may have written them.
 const (
@@ -38,10 +60,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 var errTorn = errors.New("ledger: record is cut or damaged")
 
 // appendRecord appends a call as one record.
-func appendRecord(dst []byte, c *store.Call) []byte {
+func appendRecord(dst []byte, c *store.Call, of kind) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, headerLen)...)
-	dst = appendCall(dst, c)
+	if of == ofCall {
+		dst = appendCall(dst, c)
+	} else {
+		dst = appendHold(dst, c, of == ofMoved)
+	}
 	payload := dst[start+headerLen:]
 	binary.LittleEndian.PutUint32(dst[start:], uint32(len(payload)))
 	binary.LittleEndian.PutUint32(dst[start+4:], crc32.Checksum(payload, castagnoli))
@@ -83,6 +109,23 @@ func appendCall(dst []byte, c *store.Call) []byte {
 	return appendText(dst, c.Balances)
 }
 
+// appendHold appends what has to be known of a call that may not come to its
+// end. Its charge is the estimate.
+func appendHold(dst []byte, c *store.Call, moved bool) []byte {
+	dst = append(dst, holdVersion)
+	for _, s := range [...]string{c.ID, c.KeyID, c.Team, c.Operation, c.Model, c.Balances} {
+		dst = appendText(dst, s)
+	}
+	var flags int64
+	if moved {
+		flags |= flagMoved
+	}
+	for _, n := range [...]int64{flags, c.Started.UnixMilli(), int64(c.Charge)} {
+		dst = binary.AppendVarint(dst, n)
+	}
+	return dst
+}
+
 func appendText(dst []byte, s string) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s)))
 	return append(dst, s...)
@@ -94,23 +137,50 @@ const (
 	flagPriced
 )
 
+// flagMoved is a flag of holds.
+const flagMoved = 1
+
 // readRecord takes the first record of data. It returns errTorn when that is
 // not whole.
-func readRecord(data []byte, known names) (c store.Call, rest []byte, err error) {
+func readRecord(data []byte, known names) (e entry, rest []byte, err error) {
 	if len(data) < headerLen {
-		return c, nil, errTorn
+		return e, nil, errTorn
 	}
 	n := binary.LittleEndian.Uint32(data)
 	sum := binary.LittleEndian.Uint32(data[4:])
 	if n == 0 || n > maxPayload || int(n) > len(data)-headerLen {
-		return c, nil, errTorn
+		return e, nil, errTorn
 	}
 	payload, rest := data[headerLen:headerLen+n], data[headerLen+n:]
 	if crc32.Checksum(payload, castagnoli) != sum {
-		return c, nil, errTorn
+		return e, nil, errTorn
 	}
-	c, err = decodeCall(payload, known)
-	return c, rest, err
+	if payload[0] == holdVersion {
+		e, err = decodeHold(payload, known)
+		return e, rest, err
+	}
+	e.call, err = decodeCall(payload, known)
+	return e, rest, err
+}
+
+func decodeHold(payload []byte, known names) (e entry, err error) {
+	r := reader{data: payload[1:]}
+	c := &e.call
+	c.ID = string(r.bytes())
+	for _, s := range [...]*string{&c.KeyID, &c.Team, &c.Operation, &c.Model, &c.Balances} {
+		*s = known.get(r.bytes())
+	}
+	flags, started, estimate := r.varint(), r.varint(), r.varint()
+	if r.failed {
+		return e, errTorn
+	}
+	c.Started, c.Charge = time.UnixMilli(started), money.Amount(estimate)
+	c.Status, c.Error, c.Usage.Estimated = http.StatusInternalServerError, interrupted, true
+	e.kind = ofHold
+	if flags&flagMoved != 0 {
+		e.kind = ofMoved
+	}
+	return e, nil
 }
 
 func decodeCall(payload []byte, known names) (c store.Call, err error) {

@@ -36,17 +36,17 @@ func calls() []store.Call {
 func TestRecordRoundTrip(t *testing.T) {
 	var all []byte
 	for _, want := range calls() {
-		record := appendRecord(nil, &want)
+		record := appendRecord(nil, &want, ofCall)
 		all = append(all, record...)
 		got, rest, err := readRecord(append(record, "rest"...), names{})
-		if got != want || string(rest) != "rest" || err != nil {
+		if got.call != want || got.kind != ofCall || string(rest) != "rest" || err != nil {
 			t.Errorf("got  %+v, %q, %v\nwant %+v", got, rest, err, want)
 		}
 	}
 	for i, want := range calls() {
-		var got store.Call
+		var got entry
 		var err error
-		if got, all, err = readRecord(all, names{}); got != want || err != nil {
+		if got, all, err = readRecord(all, names{}); got.call != want || err != nil {
 			t.Errorf("record %d of several: got %+v, %v", i, got, err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestRecordRoundTrip(t *testing.T) {
 
 // A record that is cut at any byte, or has any bit turned, is no record.
 func TestRecordDamaged(t *testing.T) {
-	record := appendRecord(nil, &calls()[1])
+	record := appendRecord(nil, &calls()[1], ofCall)
 	for n := range record {
 		if _, _, err := readRecord(record[:n], names{}); !errors.Is(err, errTorn) {
 			t.Errorf("cut at %d: got %v, want errTorn", n, err)
@@ -99,7 +99,7 @@ func TestRecordOfANewerRelease(t *testing.T) {
 // Journals that former releases wrote are read on.
 func TestRecordOfFormerReleases(t *testing.T) {
 	want := calls()[1]
-	record := appendRecord(nil, &want)
+	record := appendRecord(nil, &want, ofCall)
 	money := len(record) - 8 - 3 // eight numbers and three texts, all nothing
 	tail := len(appendText(appendText(appendText(nil, want.Account), want.CacheMiss), want.Steps))
 	for written, end := range map[byte]int{withoutMoney: money, withoutSteps: money - tail} {
@@ -110,7 +110,7 @@ func TestRecordOfFormerReleases(t *testing.T) {
 			want.Account, want.CacheMiss, want.Steps = "", "", ""
 		}
 		got, rest, err := readRecord(withHeader(payload), names{})
-		if got != want || len(rest) != 0 || err != nil {
+		if got.call != want || len(rest) != 0 || err != nil {
 			t.Errorf("version %d: got  %+v, %q, %v\nwant %+v", written, got, rest, err, want)
 		}
 	}
@@ -118,10 +118,12 @@ func TestRecordOfFormerReleases(t *testing.T) {
 
 func FuzzReadRecord(f *testing.F) {
 	for _, c := range calls() {
-		record := appendRecord(nil, &c)
+		record := appendRecord(nil, &c, ofCall)
 		f.Add(record, false)
 		f.Add(record[:len(record)-1], false)
 		f.Add(record[headerLen:], true)
+		f.Add(appendRecord(nil, &c, ofHold), false)
+		f.Add(appendRecord(nil, &c, ofMoved)[headerLen:], true)
 	}
 	f.Add([]byte{version, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, true)
 	f.Add([]byte{version}, true)
@@ -136,8 +138,8 @@ func FuzzReadRecord(f *testing.F) {
 		if len(data)-len(rest) < headerLen || !bytes.HasSuffix(data, rest) {
 			t.Errorf("%d of %d bytes are left", len(rest), len(data))
 		}
-		again, rest, err := readRecord(appendRecord(nil, &c), names{})
-		if len(appendRecord(nil, &c)) > headerLen+maxPayload {
+		again, rest, err := readRecord(appendRecord(nil, &c.call, c.kind), names{})
+		if len(appendRecord(nil, &c.call, c.kind)) > headerLen+maxPayload {
 			return
 		}
 		if again != c || len(rest) != 0 || err != nil {
