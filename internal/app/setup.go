@@ -161,7 +161,7 @@ func ceiling(p *config.Price) *price.List {
 	list := p.Over(price.List{})
 	list = list.Merged(price.List{
 		Rates:  price.Rates{AudioIn: list.Input, AudioOut: list.Output, ImageOut: list.Output},
-		Search: price.FeeOf(0), Flex: 100, Priority: 100, Batch: 100,
+		Search: price.FeeOf(0), Flex: 100, Priority: 100, Batch: 100, Other: 100,
 	})
 	return &list
 }

@@ -164,7 +164,7 @@ prices: { markup: 5.5% }
 				"2000-01-10 " + price.Free().String() + " (providers.openai, test)\n",
 			"openai/m0":        "always 0.000007,5;flex=50;batch=50 (providers.openai, test)\n",
 			"ollama/llama":     "always " + price.Free().String() + " (own machine)\n",
-			"ollama/dear":      "always 1,2,0,0,0,0,0,0,0;call=0;search=0;flex=100;priority=100;batch=100 (providers.ollama, own machine)\n",
+			"ollama/dear":      "always 1,2,0,0,0,0,0,0,0;call=0;search=0;flex=100;priority=100;batch=100;other=100 (providers.ollama, own machine)\n",
 			"ollama/big-cloud": "",
 			"far/m9":           "",
 		} {

@@ -265,7 +265,7 @@ providers:
     prices:
       org/x:
         - { input: 1.25, output: 10, cache_read: 0.125, cache_write: 1.5, cache_write_1h: 2.5, reasoning: 12, input_audio: 3, output_audio: 4, output_image: 40 }
-        - { from: 2026-01-31, call: 0.005, search: 0.01, flex: 50%, priority: 200, batch: 50%, tiers: [{ over: 200000, input: 2.5 }] }
+        - { from: 2026-01-31, call: 0.005, search: 0.01, searched: 0.03, other: 80%, flex: 50%, priority: 200, batch: 50%, tiers: [{ over: 200000, input: 2.5 }] }
       "*": free
   anthropic:
 prices: { unknown: ceiling, ceiling: { input: 20, output: 100 }, in_usage: true, markup: 5.5% }
@@ -313,7 +313,7 @@ models:
 			Code:       &Code{Server: "Docs_1", Tool: "run", Argument: "script"},
 			Images:     &Images{Model: "org/fast:8b", Timeout: 2 * minute},
 		},
-		Prices: PriceRules{UnknownCeiling, &Price{Rates: Rates{Input: rate("20"), Output: rate("100")}}, true, 550},
+		Prices: PriceRules{UnknownCeiling, &Price{TokenPrices: TokenPrices{Input: rate("20"), Output: rate("100")}}, true, 550},
 		Providers: []Provider{{
 			Name: "lab", Vendor: "openai", BaseURL: "https://x.example.com/openai?api-version=2026-01-01", APIKey: "12345",
 			APIKeys: []Secret{"second", "from-file"}, Region: "eu", ZeroRetention: true,
@@ -327,10 +327,10 @@ models:
 			Markup: &none,
 			Prices: []ModelPrices{
 				{"org/x", Prices{
-					{Rates: Rates{rate("1.25"), rate("10"), rate("0.125"), rate("1.5"), rate("2.5"), rate("12"), rate("3"), rate("4"), rate("40")}},
+					{TokenPrices: TokenPrices{rate("1.25"), rate("10"), rate("0.125"), rate("1.5"), rate("2.5"), rate("12"), rate("3"), rate("4"), rate("40")}},
 					{
-						From: Date{time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)}, Call: fee("0.005"), Search: fee("0.01"), Flex: 50, Priority: 200, Batch: 50,
-						Tiers: []PriceTier{{200_000, Rates{Input: rate("2.5")}}},
+						From: Date{time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)}, Call: fee("0.005"), Search: fee("0.01"), Searched: fee("0.03"), Other: 80, Flex: 50, Priority: 200, Batch: 50,
+						Tiers: []PriceTier{{200_000, TokenPrices{Input: rate("2.5")}}},
 					},
 				}},
 				{"*", Prices{{Is: "free"}}},

@@ -39,25 +39,27 @@ type ModelPrices struct {
 
 // Price is what is taken for a model. What it does not say is as it is known.
 type Price struct {
-	Is       string `yaml:"is,word" enum:"free" doc:"free: nothing is taken, for anything."`
-	From     Date   `yaml:"from" doc:"When it begins to count, a day or a time. Absent: it always did."`
-	Rates    `yaml:",inline"`
-	Tiers    []PriceTier `yaml:"tiers" doc:"Prices of calls with long prompts. []: there are none."`
-	Call     Fee         `yaml:"call" doc:"For each call, in dollars."`
-	Search   Fee         `yaml:"search" doc:"For each search that the upstream runs, in dollars."`
-	Flex     Factor      `yaml:"flex" doc:"The price of the service flex, of the usual one."`
-	Priority Factor      `yaml:"priority" doc:"That of the service priority."`
-	Batch    Factor      `yaml:"batch" doc:"That of batches."`
+	Is          string `yaml:"is,word" enum:"free" doc:"free: nothing is taken, for anything."`
+	From        Date   `yaml:"from" doc:"When it begins to count, a day or a time. Absent: it always did."`
+	TokenPrices `yaml:",inline"`
+	Tiers       []PriceTier `yaml:"tiers" doc:"Prices of calls with long prompts. []: there are none."`
+	Call        Fee         `yaml:"call" doc:"For each call, in dollars."`
+	Search      Fee         `yaml:"search" doc:"For each search that the upstream runs, in dollars."`
+	Searched    Fee         `yaml:"searched" doc:"For a call for which the upstream searches, however often, in dollars."`
+	Flex        Factor      `yaml:"flex" doc:"What tokens cost with the service flex, of their usual price."`
+	Priority    Factor      `yaml:"priority" doc:"The same with the service priority."`
+	Batch       Factor      `yaml:"batch" doc:"The same in batches."`
+	Other       Factor      `yaml:"other" doc:"The same with any other service."`
 }
 
 // PriceTier has the prices of all tokens of a call whose prompt is longer.
 type PriceTier struct {
-	Over  int `yaml:"over" doc:"Length of the prompt beyond which it counts, in tokens."`
-	Rates `yaml:",inline"`
+	Over        int `yaml:"over" doc:"Length of the prompt beyond which it counts, in tokens."`
+	TokenPrices `yaml:",inline"`
 }
 
-// Rates are dollars per million tokens.
-type Rates struct {
+// TokenPrices are dollars per million tokens.
+type TokenPrices struct {
 	Input      Rate `yaml:"input" doc:"Dollars per million tokens of the prompt."`
 	Output     Rate `yaml:"output" doc:"Of the answer."`
 	CacheRead  Rate `yaml:"cache_read" doc:"Of the prompt, where read from a cache."`
@@ -69,7 +71,7 @@ type Rates struct {
 	ImageOut   Rate `yaml:"output_image" doc:"Of pictures in the answer."`
 }
 
-func (r *Rates) list() price.Rates {
+func (r *TokenPrices) list() price.Rates {
 	return price.Rates{
 		Input: r.Input.Rate, Output: r.Output.Rate, CacheRead: r.CacheRead.Rate, CacheWrite: r.CacheWrite.Rate, HourWrite: r.HourWrite.Rate,
 		Reasoning: r.Reasoning.Rate, AudioIn: r.AudioIn.Rate, AudioOut: r.AudioOut.Rate, ImageOut: r.ImageOut.Rate,
@@ -80,8 +82,8 @@ func (r *Rates) list() price.Rates {
 // nothing else needs to be; nor of one that takes nothing for prompts and answers.
 func (p *Price) Over(known price.List) price.List {
 	said := price.List{
-		Rates: p.list(), Call: p.Call.Fee, Search: p.Search.Fee,
-		Flex: price.Percent(p.Flex), Priority: price.Percent(p.Priority), Batch: price.Percent(p.Batch),
+		Rates: p.list(), Call: p.Call.Fee, Search: p.Search.Fee, Searched: p.Searched.Fee,
+		Flex: price.Percent(p.Flex), Priority: price.Percent(p.Priority), Batch: price.Percent(p.Batch), Other: price.Percent(p.Other),
 	}
 	free := price.RateOf(0)
 	if p.Is == "free" || said.Input == free && said.Output == free {
@@ -100,11 +102,12 @@ func (p *Price) Over(known price.List) price.List {
 }
 
 // silent reports whether nothing is said of any price.
-func (p *Price) silent() bool { return p.Is == "" && p.taken() }
+func (p *Price) silent() bool { return p.Is == "" && p.bare() }
 
-// taken reports whether no price of its own is said.
-func (p *Price) taken() bool {
-	return p.Rates == Rates{} && p.Tiers == nil && p.Call == Fee{} && p.Search == Fee{} && p.Flex == 0 && p.Priority == 0 && p.Batch == 0
+// bare reports whether no price is said but that it is free.
+func (p *Price) bare() bool {
+	return p.TokenPrices == TokenPrices{} && p.Tiers == nil && p.Call == Fee{} && p.Search == Fee{} && p.Searched == Fee{} &&
+		p.Flex == 0 && p.Priority == 0 && p.Batch == 0 && p.Other == 0
 }
 
 // PricesOf are what is said of a model; nil when nothing is.

@@ -53,7 +53,7 @@ func (d *decoder) validatePrices(list Prices) {
 }
 
 func (d *decoder) validatePrice(p *Price) {
-	if p.Is != "" && !p.taken() {
+	if p.Is != "" && !p.bare() {
 		d.complain(d.at[&p.Is], "what is free takes no other price")
 	}
 	least := 0
@@ -65,7 +65,7 @@ func (d *decoder) validatePrice(p *Price) {
 			d.complain(d.at[t], "a tier needs over, the length of prompts beyond which it counts")
 		case t.Over <= least:
 			d.complain(d.at[&t.Over], "tiers stand in order, the one for the shortest prompts first")
-		case t.Rates == Rates{}:
+		case t.TokenPrices == TokenPrices{}:
 			d.complain(d.at[t], "a tier that says no price")
 		}
 		least = max(least, t.Over)

@@ -125,18 +125,18 @@ func (p *List) Known() bool { return p.Input != (Rate{}) && p.Output != (Rate{})
 
 // Stated reports whether anything is known of the prices.
 func (p *List) Stated() bool {
-	return p.Rates != (Rates{}) || len(p.Tiers) > 0 || p.Call != (Fee{}) || p.Search != (Fee{}) || p.Flex != 0 || p.Priority != 0 || p.Batch != 0
+	return !p.Equal(&List{})
 }
 
 // Equal reports whether two lists say the same.
 func (p *List) Equal(q *List) bool {
-	return p.Rates == q.Rates && slices.Equal(p.Tiers, q.Tiers) && p.Call == q.Call && p.Search == q.Search &&
-		p.Flex == q.Flex && p.Priority == q.Priority && p.Batch == q.Batch
+	return p.Rates == q.Rates && slices.Equal(p.Tiers, q.Tiers) && p.Call == q.Call && p.Search == q.Search && p.Searched == q.Searched &&
+		p.Flex == q.Flex && p.Priority == q.Priority && p.Batch == q.Batch && p.Other == q.Other
 }
 
 // Free is the list of what takes nothing, for anything.
 func Free() List {
-	p := List{Call: FeeOf(0), Search: FeeOf(0), Flex: 100, Priority: 100, Batch: 100, Tiers: []Tier{}}
+	p := List{Call: FeeOf(0), Search: FeeOf(0), Flex: 100, Priority: 100, Batch: 100, Other: 100, Tiers: []Tier{}}
 	for _, rate := range p.kinds() {
 		*rate = RateOf(0)
 	}

@@ -91,9 +91,9 @@ func TestListText(t *testing.T) {
 		"3,15,,,,,,6":           "3,15,,,,,,6",
 		"2;32000:3;256000:4,,1": "2;32000:3;256000:4,,1",
 		";search=0.01":          ";search=0.01",
-		"1,2;7:3;call=0.005;search=0.01;flex=50;priority=250;batch=50": "1,2;7:3;call=0.005;search=0.01;flex=50;priority=250;batch=50",
+		"1,2;7:3;call=0.005;search=0.01;searched=0.035;flex=50;priority=250;batch=50;other=100": "1,2;7:3;call=0.005;search=0.01;searched=0.035;flex=50;priority=250;batch=50;other=100",
 		"1,2;batch=50;call=0": "1,2;call=0;batch=50",
-		Free().String():       "0,0,0,0,0,0,0,0,0;call=0;search=0;flex=100;priority=100;batch=100",
+		Free().String():       "0,0,0,0,0,0,0,0,0;call=0;search=0;flex=100;priority=100;batch=100;other=100",
 	} {
 		list, err := ParseList(text)
 		if err != nil || list.String() != want {
@@ -112,7 +112,7 @@ func TestListText(t *testing.T) {
 // What is free costs nothing, whatever is used of it.
 func TestFree(t *testing.T) {
 	free := Free()
-	for service := range llm.Batch + 1 {
+	for service := range llm.Other + 1 {
 		u := llm.Usage{Input: 1, CacheRead: 1, CacheWrite: 1, HourWrite: 1, AudioIn: 1, Output: 1, Reasoning: 1, AudioOut: 1, ImageOut: 1, Searches: 1, Service: service}
 		if cost, known := free.Cost(&u); cost != 0 || !known {
 			t.Errorf("%q: %s, %v", service, cost, known)
