@@ -6,6 +6,7 @@
 package budget
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,7 +88,8 @@ func (b Budget) Check() error {
 }
 
 // UnmarshalJSON reads an object, or the text that Parse reads. It takes only
-// what Check finds nothing wrong with.
+// what Check finds nothing wrong with, and no member that a budget has not: what
+// was spent is nobody's to say.
 func (b *Budget) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -97,7 +99,9 @@ func (b *Budget) UnmarshalJSON(data []byte) error {
 	}
 	type plain Budget
 	var read plain
-	if err := json.Unmarshal(data, &read); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&read); err != nil {
 		return err
 	}
 	*b = Budget(read)
