@@ -27,7 +27,7 @@ var ErrBusy = errors.New("another limen has this data directory open")
 // Data is an open data directory: what outlives the process.
 type Data struct {
 	Store  *store.Store
-	Books  *budget.Books
+	Books  *budget.Books // of what keys and teams may spend
 	Keys   *keys.Keyring
 	Admin  *keys.Admin
 	Ledger *ledger.Ledger
@@ -75,7 +75,7 @@ func OpenData(ctx context.Context, dir, databaseURL string, log *slog.Logger) (d
 		return d, err
 	}
 	d.Admin = keys.NewAdmin(d.Store)
-	d.Keys, err = keys.Open(ctx, d.Store, log)
+	d.Keys, err = keys.Open(ctx, d.Store, d.Books, log)
 	return d, err
 }
 

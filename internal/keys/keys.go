@@ -11,12 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
@@ -26,7 +28,15 @@ import (
 // Key is a key that the snapshot knows. It is immutable.
 type Key struct {
 	store.Key
-	Meters        []*limit.Meter // of the key and its teams
+	Team    *Team // that it belongs to; nil when to none
+	Budgets []budget.Budget
+	Limits  limit.Rates
+
+	// Payer pays for its calls, and Meters count them: those of the key, of its
+	// team, and of all that this belongs to.
+	Payer  *budget.Payer
+	Meters []*limit.Meter
+
 	hash, oldHash [sha256.Size]byte
 }
 
@@ -37,6 +47,14 @@ func (k *Key) Allows(operation string) bool {
 
 // KeyName is the name, for patterns of who may see a model.
 func (k *Key) KeyName() string { return k.Name }
+
+// TeamName is the name of the team that the key belongs to; "" when to none.
+func (k *Key) TeamName() string {
+	if k.Team == nil {
+		return ""
+	}
+	return k.Team.Name
+}
 
 // Sees reports whether a model ID is visible to the key.
 func (k *Key) Sees(model string) bool {
@@ -61,45 +79,119 @@ const fresh = 5 * time.Second
 // pollEvery is how often the store is asked whether keys changed elsewhere.
 const pollEvery = 500 * time.Millisecond
 
-// Keyring holds the keys of a store.
+// Keyring holds the keys of a store, and the teams that they belong to.
 type Keyring struct {
 	store    *store.Store
+	books    *budget.Books
 	log      *slog.Logger
 	snapshot atomic.Pointer[snapshot]
-	renew    sync.Mutex // one reload at a time
+
+	renew  sync.Mutex              // one reload at a time
+	meters map[string]*limit.Meter // by the IDs of keys and teams; they outlive snapshots
 }
 
 type snapshot struct {
 	keys     map[string]*Key
+	teams    map[string]*Team
 	revision int64
 	seen     atomic.Int64 // Unix ns of the last look that found the revision unchanged
 }
 
-// Open reads the keys of a store.
-func Open(ctx context.Context, st *store.Store, log *slog.Logger) (*Keyring, error) {
-	r := &Keyring{store: st, log: log}
+// Open reads the keys of a store. What they may spend is in books.
+func Open(ctx context.Context, st *store.Store, books *budget.Books, log *slog.Logger) (*Keyring, error) {
+	r := &Keyring{store: st, books: books, log: log, meters: map[string]*limit.Meter{}}
 	return r, r.Reload(ctx)
 }
 
-// Reload reads the keys anew.
+// Reload reads the keys and the teams anew.
 func (r *Keyring) Reload(ctx context.Context) error {
 	r.renew.Lock()
 	defer r.renew.Unlock()
-	rows, revision, err := r.store.Keys(ctx)
+	rows, teamRows, revision, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
-	s := &snapshot{keys: make(map[string]*Key, len(rows)), revision: revision}
+	s := &snapshot{keys: make(map[string]*Key, len(rows)), teams: make(map[string]*Team, len(teamRows)), revision: revision}
+	teams, err := teamsOf(teamRows)
+	if err != nil {
+		return fmt.Errorf("keys: %w", err)
+	}
+	for _, t := range teams {
+		s.teams[t.ID] = t
+	}
 	for _, row := range rows {
-		k := &Key{Key: row}
-		if err := errors.Join(decodeHash(&k.hash, row.Hash), decodeHash(&k.oldHash, row.OldHash)); err != nil {
+		k, err := s.newKey(row)
+		if err != nil {
 			return fmt.Errorf("keys: key %s: %w", row.ID, err)
 		}
 		s.keys[row.ID] = k
 	}
+	r.account(s, teams)
 	s.seen.Store(time.Now().UnixNano())
 	r.snapshot.Store(s)
 	return nil
+}
+
+// read reads keys and teams as they are at one revision.
+func (r *Keyring) read(ctx context.Context) (keys []store.Key, teams []store.Team, revision int64, err error) {
+	for {
+		if keys, revision, err = r.store.Keys(ctx); err != nil {
+			return nil, nil, 0, err
+		}
+		if teams, err = r.store.Teams(ctx); err != nil {
+			return nil, nil, 0, err
+		}
+		now, err := r.store.KeysRevision(ctx)
+		if err != nil || now == revision {
+			return keys, teams, revision, err
+		}
+	}
+}
+
+// newKey makes a key of its row.
+func (s *snapshot) newKey(row store.Key) (*Key, error) {
+	k := &Key{Key: row, Team: s.teams[row.TeamID]}
+	if row.TeamID != "" && k.Team == nil {
+		return nil, noTeam(row.TeamID)
+	}
+	return k, errors.Join(decodeHash(&k.hash, row.Hash), decodeHash(&k.oldHash, row.OldHash), decodeTerms(row.Budgets, row.Limits, &k.Budgets, &k.Limits))
+}
+
+// account gives keys and teams what pays for and what counts their calls.
+// Teams come parents first. What was counted so far stays counted.
+func (r *Keyring) account(s *snapshot, teams []*Team) {
+	for _, t := range teams {
+		var payer *budget.Payer
+		if t.Parent != nil {
+			payer, t.meters = t.Parent.payer, t.Parent.meters
+		}
+		t.payer = r.books.Payer(t.ID, "team "+t.Name, t.Budgets, payer)
+		t.meters = r.metered(limit.OfTeam, t.ID, t.Limits, t.meters)
+	}
+	for _, k := range s.keys {
+		if k.Team != nil {
+			k.Payer, k.Meters = k.Team.payer, k.Team.meters
+		}
+		k.Payer = r.books.Payer(k.ID, "key "+k.Name, k.Budgets, k.Payer)
+		k.Meters = r.metered(limit.OfKey, k.ID, k.Limits, k.Meters)
+	}
+	maps.DeleteFunc(r.meters, func(owner string, _ *limit.Meter) bool { return s.keys[owner] == nil && s.teams[owner] == nil })
+}
+
+// metered are the meters of an owner: its own, if it has limits, and those of
+// what it belongs to.
+func (r *Keyring) metered(kind limit.Owner, owner string, rates limit.Rates, above []*limit.Meter) []*limit.Meter {
+	m := r.meters[owner]
+	if m == nil && rates == (limit.Rates{}) {
+		return above
+	}
+	if m == nil {
+		m = limit.NewMeter()
+		m.Owner = kind
+		r.meters[owner] = m
+	}
+	m.Apply(rates)
+	return append([]*limit.Meter{m}, above...)
 }
 
 func decodeHash(dst *[sha256.Size]byte, text string) error {

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/store"
 )
@@ -30,11 +31,21 @@ func openStore(t *testing.T, dir string) *store.Store {
 
 func openRing(t *testing.T, st *store.Store) *Keyring {
 	t.Helper()
-	r, err := Open(context.Background(), st, slog.New(slog.DiscardHandler))
+	r, err := Open(context.Background(), st, openBooks(t, st), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+func openBooks(t *testing.T, st *store.Store) *budget.Books {
+	t.Helper()
+	books := budget.NewBooks(st, "node", true, slog.New(slog.DiscardHandler))
+	if err := books.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { books.Close(context.Background()) })
+	return books
 }
 
 func newRing(t *testing.T) *Keyring { return openRing(t, openStore(t, t.TempDir())) }
@@ -378,7 +389,7 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log strings.Builder
-		here, err := Open(context.Background(), st, slog.New(slog.NewTextHandler(&log, nil)))
+		here, err := Open(context.Background(), st, openBooks(t, st), slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,20 +9,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/budget"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
 // New describes a key to issue.
 type New struct {
-	Name       string    `json:"name"`
-	Owner      string    `json:"owner,omitempty"`
-	Prefix     string    `json:"prefix,omitempty"`     // one of Prefixes; the first when empty
-	Models     []string  `json:"models,omitempty"`     // patterns of visible models; none is all
-	Operations []string  `json:"operations,omitempty"` // of Operations; none is all
-	Strict     bool      `json:"strict,omitempty"`     // calls that an upstream cannot take as they are written are refused
-	NoStore    bool      `json:"no_store,omitempty"`   // nothing of its calls is kept but their records
-	Expires    time.Time `json:"expires,omitzero"`
+	Name       string          `json:"name"`
+	Owner      string          `json:"owner,omitempty"`
+	Prefix     string          `json:"prefix,omitempty"` // one of Prefixes; the first when empty
+	Team       string          `json:"team,omitempty"`   // ID or name of the one that it belongs to
+	Budgets    []budget.Budget `json:"budgets,omitempty"`
+	Limits     limit.Rates     `json:"limits,omitzero"`
+	Models     []string        `json:"models,omitempty"`     // patterns of visible models; none is all
+	Operations []string        `json:"operations,omitempty"` // of Operations; none is all
+	Strict     bool            `json:"strict,omitempty"`     // calls that an upstream cannot take as they are written are refused
+	NoStore    bool            `json:"no_store,omitempty"`   // nothing of its calls is kept but their records
+	Expires    time.Time       `json:"expires,omitzero"`
 }
 
 // maxName bounds names, owners and patterns.
@@ -35,12 +40,10 @@ func (n *New) check() error {
 		return llm.InvalidParam("missing_required_parameter", "name", "A key needs a name, to know it again by.")
 	case len(n.Name) > maxName || len(n.Owner) > maxName:
 		return llm.InvalidParam("invalid_value", "name", "Name and owner have at most %d bytes.", maxName)
-	case strings.ContainsFunc(n.Name+n.Owner, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case hasControls(n.Name + n.Owner):
 		return llm.InvalidParam("invalid_value", "name", "Name and owner have no control characters.")
 	case n.Prefix != "" && !slices.Contains(Prefixes, n.Prefix):
 		return llm.InvalidParam("invalid_value", "prefix", "A key begins with %s.", strings.Join(Prefixes, " or with "))
-	case !n.Expires.IsZero() && !n.Expires.After(time.Now()):
-		return llm.InvalidParam("invalid_value", "expires", "The expiry lies in the past.")
 	}
 	for _, op := range n.Operations {
 		if !slices.Contains(Operations, op) {
@@ -52,30 +55,90 @@ func (n *New) check() error {
 			return llm.InvalidParam("invalid_value", "models", "A pattern of models has 1 to %d bytes.", maxName)
 		}
 	}
-	return nil
+	return checkTerms(n.Budgets, n.Limits)
+}
+
+func hasControls(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// newOf is a key as it would be asked for. Its team is named by ID.
+func newOf(row *store.Key) (New, error) {
+	n := New{
+		Name: row.Name, Owner: row.Owner, Prefix: row.Prefix, Team: row.TeamID,
+		Models: row.Models, Operations: row.Operations, Strict: row.Strict, NoStore: row.NoStore,
+	}
+	if row.Expires != 0 {
+		n.Expires = time.UnixMilli(row.Expires).UTC()
+	}
+	return n, decodeTerms(row.Budgets, row.Limits, &n.Budgets, &n.Limits)
+}
+
+// fill makes a row say what is asked for, if that can be.
+func (r *Keyring) fill(row *store.Key, n *New) (err error) {
+	if err := n.check(); err != nil {
+		return err
+	}
+	var expires int64
+	if !n.Expires.IsZero() {
+		expires = n.Expires.UnixMilli()
+		if stays := row.Expires != 0 && row.Expires == expires; !stays && !n.Expires.After(time.Now()) {
+			return llm.InvalidParam("invalid_value", "expires", "The expiry lies in the past.")
+		}
+	}
+	if row.TeamID, err = r.teamID("team", n.Team, row.TeamID); err != nil {
+		return err
+	}
+	row.Name, row.Owner, row.Expires = n.Name, n.Owner, expires
+	row.Models, row.Operations, row.Strict, row.NoStore = n.Models, n.Operations, n.Strict, n.NoStore
+	row.Budgets, row.Limits, err = encodeTerms(n.Budgets, n.Limits)
+	return err
 }
 
 // Create issues a key and returns it whole, which never happens again.
 func (r *Keyring) Create(ctx context.Context, n New) (string, *Key, error) {
-	if err := n.check(); err != nil {
-		return "", nil, err
-	}
 	if n.Prefix == "" {
 		n.Prefix = Prefixes[0]
 	}
-	text, token := newToken(n.Prefix, "")
-	row := store.Key{
-		ID: token.ID, Name: n.Name, Owner: n.Owner, Prefix: n.Prefix, Hash: hex.EncodeToString(token.Hash[:]),
-		Models: n.Models, Operations: n.Operations, Strict: n.Strict, NoStore: n.NoStore, Created: time.Now().UnixMilli(),
-	}
-	if !n.Expires.IsZero() {
-		row.Expires = n.Expires.UnixMilli()
-	}
-	if err := r.store.CreateKey(ctx, row); err != nil {
+	row := store.Key{Prefix: n.Prefix, Created: time.Now().UnixMilli()}
+	if err := r.fill(&row, &n); err != nil {
 		return "", nil, err
+	}
+	text, token := newToken(n.Prefix, "")
+	row.ID, row.Hash = token.ID, hex.EncodeToString(token.Hash[:])
+	if err := r.store.CreateKey(ctx, row); err != nil {
+		return "", nil, goneTeam(err, n.Team)
 	}
 	k, err := r.reread(ctx, row.ID)
 	return text, k, err
+}
+
+// goneTeam tells that the team of a key was deleted meanwhile.
+func goneTeam(err error, ref string) error {
+	if errors.Is(err, store.ErrNoTeam) {
+		return unknownTeam("team", ref)
+	}
+	return err
+}
+
+// Change makes of a key what edit makes of it: all but its prefix.
+func (r *Keyring) Change(ctx context.Context, ref string, edit func(*New) error) (*Key, error) {
+	return r.change(ctx, ref, func(id string) error {
+		var n New
+		err := r.store.UpdateKey(ctx, id, func(row *store.Key) (err error) {
+			if n, err = newOf(row); err != nil {
+				return err
+			}
+			if err := edit(&n); err != nil {
+				return err
+			}
+			if n.Prefix != row.Prefix {
+				return llm.InvalidParam("invalid_value", "prefix", "A key begins as it was issued; make another with the prefix %s.", n.Prefix)
+			}
+			return r.fill(row, &n)
+		})
+		return goneTeam(err, n.Team)
+	})
 }
 
 // Revoke stops a key: the next request with it is refused.
