@@ -111,7 +111,7 @@ func (c *Call) newRecord(now time.Time) *store.Call {
 		r.Provider, r.UpstreamModel, r.Account, r.Notes = a.Target.Upstream.Name, a.Target.Model, a.Target.Account, a.notes.String()
 	}
 	if c.Key != nil {
-		r.KeyID = c.Key.ID
+		r.KeyID, r.Team = c.Key.ID, c.Key.TeamID
 	}
 	if c.Err != nil {
 		r.Error = c.Err.Kind.String()

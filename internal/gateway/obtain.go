@@ -82,7 +82,7 @@ func (v *ruleVars) Var(name string) any {
 	case "key":
 		return v.call.Key.Name
 	case "team":
-		return ""
+		return v.call.Key.TeamName()
 	case "model":
 		return v.call.Request.Model
 	case "operation":
