@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/keys"
@@ -28,6 +29,7 @@ import (
 // API serves the operations.
 type API struct {
 	Keys    *keys.Keyring
+	Books   *budget.Books // of what keys and teams may spend
 	Admin   *keys.Admin
 	Catalog *catalog.Catalog // nil without a running gateway
 	Ledger  *ledger.Ledger
@@ -55,9 +57,15 @@ func (a *API) Handler() http.Handler {
 		"GET /api/v1/keys":                a.listKeys,
 		"POST /api/v1/keys":               a.createKey,
 		"GET /api/v1/keys/{key}":          a.showKey,
+		"PATCH /api/v1/keys/{key}":        a.changeKey,
 		"POST /api/v1/keys/{key}/revoke":  a.revokeKey,
 		"POST /api/v1/keys/{key}/rotate":  a.rotateKey,
 		"POST /api/v1/keys/{key}/restore": a.restoreKey,
+		"GET /api/v1/teams":               a.listTeams,
+		"POST /api/v1/teams":              a.createTeam,
+		"GET /api/v1/teams/{team}":        a.showTeam,
+		"PATCH /api/v1/teams/{team}":      a.changeTeam,
+		"DELETE /api/v1/teams/{team}":     a.deleteTeam,
 		"GET /api/v1/models":              a.listModels,
 		"POST /api/v1/refresh":            a.refresh,
 		"GET /api/v1/providers":           a.listProviders,
@@ -107,10 +115,10 @@ func (a *API) serve(op operation) http.HandlerFunc {
 	}
 }
 
-// decode reads the body into a struct, strictly: an unknown member is an
+// decode reads a body into a struct, strictly: an unknown member is an
 // error. An empty body leaves it as it is.
-func decode(r *http.Request, into any) error {
-	d := json.NewDecoder(r.Body)
+func decode(body io.Reader, into any) error {
+	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
 	switch err := d.Decode(into); {
 	case errors.Is(err, io.EOF):
@@ -158,7 +166,7 @@ func (a *API) setPassword(r *http.Request) (any, error) {
 	var in struct {
 		Password string `json:"password"`
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decode(r.Body, &in); err != nil {
 		return nil, err
 	}
 	if in.Password == "" {

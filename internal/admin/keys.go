@@ -1,37 +1,45 @@
 package admin
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
 // Key is a key as operators see it. The key itself is in it once, when it is
 // issued or rotated.
 type Key struct {
-	ID         string    `json:"id"`
-	Key        string    `json:"key,omitempty"`
-	Name       string    `json:"name"`
-	Owner      string    `json:"owner,omitempty"`
-	Prefix     string    `json:"prefix"`
-	Status     string    `json:"status"` // active, revoked, expired
-	Models     []string  `json:"models"`
-	Operations []string  `json:"operations"`
-	Strict     bool      `json:"strict"`   // calls that an upstream cannot take as they are written are refused
-	NoStore    bool      `json:"no_store"` // nothing of its calls is kept but their records
-	Created    time.Time `json:"created"`
-	Expires    time.Time `json:"expires,omitzero"`
-	Revoked    time.Time `json:"revoked,omitzero"`
-	LastUsed   time.Time `json:"last_used,omitzero"`
-	OldUntil   time.Time `json:"replaced_key_until,omitzero"` // until when the key before the last rotation works
+	ID         string      `json:"id"`
+	Key        string      `json:"key,omitempty"`
+	Name       string      `json:"name"`
+	Owner      string      `json:"owner,omitempty"`
+	Prefix     string      `json:"prefix"`
+	Status     string      `json:"status"`         // active, revoked, expired
+	Team       string      `json:"team,omitempty"` // name of the one that it belongs to
+	Budgets    []Budget    `json:"budgets"`
+	Limits     limit.Rates `json:"limits,omitzero"`
+	Models     []string    `json:"models"`
+	Operations []string    `json:"operations"`
+	Strict     bool        `json:"strict"`   // calls that an upstream cannot take as they are written are refused
+	NoStore    bool        `json:"no_store"` // nothing of its calls is kept but their records
+	Created    time.Time   `json:"created"`
+	Expires    time.Time   `json:"expires,omitzero"`
+	Revoked    time.Time   `json:"revoked,omitzero"`
+	LastUsed   time.Time   `json:"last_used,omitzero"`
+	OldUntil   time.Time   `json:"replaced_key_until,omitzero"` // until when the key before the last rotation works
 }
 
 func newKey(k *keys.Key, text string) Key {
 	now := time.Now()
 	out := Key{
 		ID: k.ID, Key: text, Name: k.Name, Owner: k.Owner, Prefix: k.Prefix, Status: "active",
+		Team: k.TeamName(), Budgets: newBudgets(k.Budgets), Limits: k.Limits,
 		Models: append([]string{}, k.Models...), Operations: append([]string{}, k.Operations...), Strict: k.Strict, NoStore: k.NoStore,
 		Created: fromMs(k.Created), Expires: fromMs(k.Expires), Revoked: fromMs(k.Revoked), LastUsed: fromMs(k.LastUsed),
 	}
@@ -45,6 +53,13 @@ func newKey(k *keys.Key, text string) Key {
 		out.Status = "expired"
 	}
 	return out
+}
+
+// keyNow is a key with what was spent of its budgets.
+func (a *API) keyNow(ctx context.Context, k *keys.Key) (out Key, err error) {
+	out = newKey(k, "")
+	out.Budgets, err = a.budgetsNow(ctx, k.ID, k.Budgets)
+	return out, err
 }
 
 // fromMs is a time in UTC; 0 is none.
@@ -61,7 +76,11 @@ func (a *API) listKeys(r *http.Request) (any, error) {
 	}
 	list := []Key{}
 	for _, k := range a.Keys.All() {
-		list = append(list, newKey(k, ""))
+		out, err := a.keyNow(r.Context(), k)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, out)
 	}
 	return struct {
 		Keys []Key `json:"keys"`
@@ -79,7 +98,7 @@ func (a *API) refreshKeys(r *http.Request) error {
 
 func (a *API) createKey(r *http.Request) (any, error) {
 	var in keys.New
-	if err := decode(r, &in); err != nil {
+	if err := decode(r.Body, &in); err != nil {
 		return nil, err
 	}
 	if in.Prefix == "" {
@@ -92,6 +111,39 @@ func (a *API) createKey(r *http.Request) (any, error) {
 	return newKey(k, text), nil
 }
 
+// keyChange is what PATCH takes: members as when a key is issued, of which
+// those that are absent stay as they are. null takes away.
+type keyChange struct {
+	*keys.New
+	Team    *string      `json:"team"`
+	Limits  *limit.Rates `json:"limits"`
+	Expires *time.Time   `json:"expires"`
+}
+
+func (a *API) changeKey(r *http.Request) (any, error) {
+	var body json.RawMessage
+	if err := decode(r.Body, &body); err != nil {
+		return nil, err
+	}
+	k, err := a.Keys.Change(r.Context(), r.PathValue("key"), func(n *keys.New) error {
+		in := keyChange{n, &n.Team, &n.Limits, &n.Expires}
+		err := decode(bytes.NewReader(body), &in)
+		n.Team, n.Limits, n.Expires = orZero(in.Team), orZero(in.Limits), orZero(in.Expires)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.keyNow(r.Context(), k)
+}
+
+func orZero[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
+}
+
 func (a *API) showKey(r *http.Request) (any, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
@@ -100,7 +152,7 @@ func (a *API) showKey(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newKey(k, ""), nil
+	return a.keyNow(r.Context(), k)
 }
 
 func (a *API) revokeKey(r *http.Request) (any, error) {
@@ -123,7 +175,7 @@ func (a *API) rotateKey(r *http.Request) (any, error) {
 	var in struct {
 		Overlap string `json:"overlap"` // duration; none by default
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decode(r.Body, &in); err != nil {
 		return nil, err
 	}
 	var overlap time.Duration

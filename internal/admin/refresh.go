@@ -26,7 +26,7 @@ type Refreshed struct {
 
 func (a *API) refresh(r *http.Request) (any, error) {
 	var in Refresh
-	if err := decode(r, &in); err != nil {
+	if err := decode(r.Body, &in); err != nil {
 		return nil, err
 	}
 	if in.Undo == (len(in.Facts) > 0) {

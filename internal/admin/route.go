@@ -60,7 +60,7 @@ func (a *API) route(r *http.Request) (any, error) {
 		return nil, errNotRunning
 	}
 	var in Route
-	if err := decode(r, &in); err != nil {
+	if err := decode(r.Body, &in); err != nil {
 		return nil, err
 	}
 	if in.Model == "" {

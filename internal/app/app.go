@@ -286,7 +286,7 @@ func (a *app) reloadNow() error {
 
 func (a *app) adminAPI(localURL string) http.Handler {
 	api := &admin.API{
-		Keys: a.data.Keys, Admin: a.data.Admin, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version, LocalURL: localURL,
+		Keys: a.data.Keys, Books: a.data.Books, Admin: a.data.Admin, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version, LocalURL: localURL,
 		KeyPrefix: func() string { return a.config.Load().Keys.Prefix },
 		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
 		Reload:    a.reloadNow,

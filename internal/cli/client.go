@@ -82,7 +82,7 @@ func (e *env) openData(ctx context.Context, dir, keyPrefix string) (*client, err
 		return nil, err
 	}
 	api := &admin.API{
-		Keys: data.Keys, Admin: data.Admin, Ledger: data.Ledger, Store: data.Store, Log: log, Version: e.version.Release,
+		Keys: data.Keys, Books: data.Books, Admin: data.Admin, Ledger: data.Ledger, Store: data.Store, Log: log, Version: e.version.Release,
 		KeyPrefix: func() string { return keyPrefix },
 	}
 	return &client{
