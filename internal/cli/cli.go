@@ -108,7 +108,7 @@ keys are in the environment and the model servers that run on this machine.`,
 	flags.StringVar(&e.data, "data", "", "data directory (LIMEN_DATA; default ./limen-data)")
 	flags.StringVar(&e.listen, "listen", "", "address to listen on (LIMEN_LISTEN; default 127.0.0.1:8080)")
 	e.serveFlags(root)
-	root.AddCommand(e.serveCommand(), e.keysCommand(), e.modelsCommand(), e.usageCommand(), e.whyCommand(), e.routeCommand(), e.doctorCommand(),
+	root.AddCommand(e.serveCommand(), e.keysCommand(), e.teamsCommand(), e.modelsCommand(), e.usageCommand(), e.whyCommand(), e.routeCommand(), e.doctorCommand(),
 		e.configCommand(), e.adminCommand(), e.versionCommand())
 	exactly(root)
 	return root
