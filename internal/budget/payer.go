@@ -56,6 +56,11 @@ func (b *Books) Payer(owner, name string, budgets []Budget, parent *Payer) *Paye
 	return p
 }
 
+// Limited reports whether a call can be refused because too much was spent.
+func (p *Payer) Limited() bool {
+	return p != nil && slices.ContainsFunc(p.periods, func(of period) bool { return of.hard })
+}
+
 // keysOf lists the periods of budgets, each once.
 func keysOf(budgets []Budget) (keys []string) {
 	for _, of := range budgets {

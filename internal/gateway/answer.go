@@ -304,6 +304,17 @@ func (a *answer) header(name, value string) {
 	}
 }
 
+// closing sets a field of the header, or of what follows a stream that has
+// begun.
+func (a *answer) closing(name, value string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.committed {
+		name = http.TrailerPrefix + name
+	}
+	a.w.Header()[name] = []string{value}
+}
+
 // refuse answers with a failure, and reports false when the header is out
 // already.
 func (a *answer) refuse(e *llm.Error) bool {

@@ -35,6 +35,8 @@ type attempt struct {
 	body       *sharedBody // while the attempt may read it; nil after
 	tools      *tools.Run  // that the gateway runs for the answer; nil when there are none
 	sent       bool        // the upstream had, or may have had, the request
+	requests   int         // that were sent, and whose cost is not the call's yet
+	unpaid     bool        // the key cannot pay for another request
 	firstByte  time.Duration
 	upstreamID string // of the request, as the upstream calls it; may be empty
 	resp       *http.Response

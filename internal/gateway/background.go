@@ -147,7 +147,7 @@ func (g *Gateway) launch(c *Call, header http.Header, body *[]byte) error {
 	own := *c
 	own.ctx, own.cancel, own.patience = ctx, r.cancel, limit.Forever
 	own.answer = newAnswer(&exchange{w: r, started: c.Started, set: c.set, requestID: c.requestID, failures: c.Dialect}, r.cancel)
-	c.turn, c.held, c.pass, c.launched = nil, nil, nil, true // the turn, the room, the limits and the record are the run's
+	c.turn, c.held, c.pass, c.hold, c.launched = nil, nil, nil, nil, true // the turn, the room, the limits, the money and the record are the run's
 	go g.background(&own, r, header.Clone(), body)
 	if !c.streams {
 		return c.answer.writeJSON(http.StatusOK, queued)

@@ -12,6 +12,7 @@ import (
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/store"
@@ -33,6 +34,9 @@ type Call struct {
 	BytesIn   int64         // of the request's body, decompressed
 	BytesOut  int64         // of the answer's body
 	Usage     llm.Usage
+	cost      money.Amount // what the vendors take, as far as it is known
+	charge    money.Amount // what the key pays
+	unpriced  bool         // the cost of something used is not known
 
 	set        *Settings
 	ctx        context.Context // ends when the client leaves or a wait is over
@@ -49,6 +53,7 @@ type Call struct {
 	at         *attempt       // whose answer is the client's, or the last; nil before the first
 	notes      llm.Notes      // what could not be said as it was written, whoever serves
 	held       *held          // of what all calls share; nil once another call has it
+	hold       *hold          // of the key's budgets; nil when none pays, or another call has it
 	patience   time.Duration  // for which the call waits for room
 	meters     []*limit.Meter // that count the call
 	pass       *limit.Pass    // of theirs; nil when they do not limit it, and once another call has it
@@ -105,6 +110,7 @@ func (c *Call) newRecord(now time.Time) *store.Call {
 		ID: c.id(), Operation: c.Operation, Model: clip(c.Request.Model), Stream: c.Request.Stream,
 		Status: c.status(), Started: c.Started, FirstByte: c.FirstByte, Total: now.Sub(c.Started),
 		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage, Notes: c.notes.String(), CacheMiss: c.cacheMiss,
+		Priced: !c.unpriced, Cost: c.cost, Charge: c.charge, Balances: c.hold.balances(),
 	}
 	if a := c.at; a != nil {
 		r.Steps = c.steps()

@@ -60,6 +60,7 @@ func (g *Gateway) paint(a *attempt) tools.Painter {
 		own := &Call{
 			requestID: newRequestID(now), Operation: imageOperation, Started: now, Dialect: c.Dialect, Key: c.Key,
 			Request: dialect.Request{Model: c.set.Tools.Images().Model}, set: c.set, ctx: ctx, patience: c.patience,
+			model:  model,
 			meters: []*limit.Meter{model.Meter}, // those of the key count the call that wants the image
 		}
 		defer own.leave()
@@ -82,6 +83,9 @@ func (g *Gateway) paint(a *attempt) tools.Painter {
 // in at the same provider it has its place there, since it sends nothing now.
 func (g *Gateway) image(c *Call, within *limit.Gate, prompt llm.Raw, wish *llm.PictureWish, most int) (*llm.Media, error) {
 	if err := g.pass(c, limit.Need{Input: inputOf(prompt), Output: mediaTokens}); err != nil {
+		return nil, err
+	}
+	if err := g.affordImage(c, prompt); err != nil {
 		return nil, err
 	}
 	a := c.at
@@ -113,7 +117,7 @@ func (a *attempt) imageAs(request []byte, most int) (*llm.Media, error) {
 	a.FirstByte = time.Since(a.Started)
 	answer, err := readAll(resp.Body, resp.ContentLength, min(int64(most)+maxErrorBody, a.set.MaxAnswer), func(int) {})
 	if err != nil {
-		a.Call.Usage = llm.Estimate(a.BytesIn, 0)
+		a.use(llm.Estimate(a.BytesIn, 0))
 		return nil, a.imageError(err)
 	}
 	defer buffer.Put(answer)
@@ -122,9 +126,10 @@ func (a *attempt) imageAs(request []byte, most int) (*llm.Media, error) {
 		return nil, openai.UpstreamError(resp.StatusCode, *answer, 0)
 	}
 	image, used, known, err := openai.ImageAnswer(*answer)
-	if a.Call.Usage = used; !known {
-		a.Call.Usage = llm.Estimate(a.BytesIn, 0)
+	if !known {
+		used = llm.Estimate(a.BytesIn, 0)
 	}
+	a.use(used)
 	return image, err
 }
 

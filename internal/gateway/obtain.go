@@ -41,6 +41,9 @@ func (g *Gateway) inquire(c *Call, header http.Header) {
 	if isOn(header.Get(retentionHeader)) {
 		q.Needs |= route.NeedsZeroRetention
 	}
+	if c.mustKnow() {
+		q.Priced = c.priced
+	}
 	if several { // what is known of the only target may be wrong: it says so itself
 		q.Sticky = c.thread
 		q.Tokens = llm.Estimate(c.BytesIn, 0).Input
@@ -274,10 +277,12 @@ func (a *attempt) late() *llm.Error {
 
 // preview is an attempt that the plan knows nothing of.
 func (c *Call) preview(t *route.Target, w way) *attempt {
-	return &attempt{
+	a := &attempt{
 		Call: c, Target: t, Request: c.Request, notes: slices.Clip(c.notes), way: w,
 		ctx: c.ctx, cancel: func(error) {}, began: time.Now(),
 	}
+	a.Request.Cost = c.costOf(t)
+	return a
 }
 
 // failed notes what came of an attempt that failed before it had anything for
@@ -285,7 +290,7 @@ func (c *Call) preview(t *route.Target, w way) *attempt {
 func (a *attempt) failed(e *llm.Error) {
 	a.done(e)
 	a.leaveProvider()
-	a.Call.Usage = a.Call.Usage.Plus(a.spent(e))
+	a.use(a.spent(e))
 	a.settled = true
 }
 
@@ -302,6 +307,6 @@ func (a *attempt) done(e *llm.Error) {
 	now := time.Now()
 	a.plan.Done(a.Target, route.Outcome{
 		Err: e, FirstToken: a.firstToken, Wait: a.wait, Dialed: a.sent, Left: a.beginning.Load() == tooLate,
-		Canceled: a.lost || e != nil && e.Kind == llm.Canceled,
+		Canceled: a.lost || a.unpaid || e != nil && e.Kind == llm.Canceled,
 	}, now)
 }

@@ -51,10 +51,11 @@ func (a *attempt) rest(use func(body []byte) error) error {
 // frames where the client waits for a stream.
 func (g *Gateway) conclude(a *attempt, body []byte, stream bool) (err error) {
 	a.BytesOut = int64(len(body))
-	a.Call.Usage = a.Call.Usage.Plus(a.Usage)
+	a.use(a.Usage)
 	if err := g.account(a.Call); err != nil {
 		return err
 	}
+	a.tellCost()
 	if stream {
 		err = a.answer.write(body)
 	} else {
@@ -115,11 +116,12 @@ func (g *Gateway) concludeStream(a *attempt) error {
 		a.unkept = bytes.Clone(s.out[s.last:])
 		return err
 	}
-	a.Call.Usage = a.Call.Usage.Plus(s.follower.Usage(a.BytesIn))
+	a.use(s.follower.Usage(a.BytesIn))
 	a.BytesOut = a.answer.sent() + int64(len(s.out))
 	if err := g.account(a.Call); err != nil {
 		return err
 	}
+	a.tellCost()
 	if err := a.answer.write(s.out); err != nil {
 		return clientLeft(err)
 	}

@@ -45,6 +45,11 @@ func spoken(m *route.Model) string {
 // post sends a request and returns its answer once that has a status of
 // success.
 func (a *attempt) post(out outgoing) (*http.Response, error) {
+	if err := a.hold.cover(); err != nil {
+		a.unpaid = true
+		return nil, err
+	}
+	a.requests++
 	a.answer.enter(waiting)
 	resp, err := a.Target.Upstream.Post(a.ctx, out.path, out.body, a.Request.Stream, out.header)
 	var dial *net.OpError

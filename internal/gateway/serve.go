@@ -48,6 +48,7 @@ func (c *Call) end() {
 		c.held.release()
 	}
 	c.leave()
+	c.hold.settle(c.charge)
 	c.answer.close()
 	c.cancel(nil)
 }
@@ -57,7 +58,7 @@ func (c *Call) end() {
 func (g *Gateway) serve(c *Call, r *http.Request) error {
 	// Can the call be accounted for?
 	if err := g.ledger.Ready(); err != nil {
-		return &llm.Error{Kind: llm.Unavailable, Message: "The gateway cannot record usage now, so it takes no calls. Please try again in 2s.", RetryAfter: 2 * time.Second, Err: err}
+		return unrecorded(err)
 	}
 
 	// Is there room?
@@ -103,6 +104,12 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 	}
 	g.plan(c, r.Header)
 
+	// Can they pay?
+	if err := g.afford(c, *body); err != nil {
+		buffer.Put(body)
+		return err
+	}
+
 	// Send it, and hand on what comes back.
 	if c.turn != nil && c.turn.Background() {
 		return g.launch(c, r.Header, body)
@@ -128,13 +135,14 @@ func (g *Gateway) fail(c *Call, err error) {
 	c.Err = llm.AsError(err)
 	if c.at != nil {
 		if c.record == nil && !c.at.settled && !c.there.goesOn() {
-			c.Usage = c.Usage.Plus(c.at.spent(c.Err))
+			c.at.use(c.at.spent(c.Err))
 		}
 		c.at.done(c.Err)
 		c.at.tell()
 	}
 	c.BytesOut = c.answer.sent() // without the words of the failure
 	g.account(c)
+	c.tellCost()
 	g.tellLimitsOfRefusal(c)
 	if c.turn != nil {
 		c.turn.Close(c.ctx) // whoever hears of the failure may try again
@@ -166,7 +174,9 @@ func (g *Gateway) account(c *Call) error {
 		c.cacheMiss = g.caches.see(c.thread, seen, c.Usage)
 	}
 	c.record = c.newRecord(now)
-	if err := g.ledger.Append(c.record); err != nil {
+	err := g.ledger.Append(c.record)
+	c.hold.settle(c.charge)
+	if err != nil {
 		g.log.Error("a call could not be recorded", "request_id", c.requestID, "error", err)
 		return &llm.Error{Kind: llm.Unavailable, Message: "The gateway could not record the usage of this call, so it does not give the answer out. Please try again in 2s.", RetryAfter: 2 * time.Second, Err: err}
 	}

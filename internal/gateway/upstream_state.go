@@ -158,6 +158,11 @@ func (t *there) see(c *Call, response []byte) error {
 	if err != nil || !first || !known {
 		return err
 	}
+	held, err := c.Key.Payer.Hold(c.ctx, 0, c.Started) // nothing can be refused any more
+	if err != nil {
+		return err
+	}
+	c.hold = &hold{budgets: held}
 	t.looks, c.at.Usage = false, usage
 	c.Request.Model, c.at.Target.Model = t.owned.Model, clip(dialect.Text(response, "model"))
 	return nil

@@ -62,6 +62,7 @@ const (
 	noSchema
 	keeps
 	elsewhere // in another region
+	unpriced
 	small
 	ruled
 	failedRule
@@ -155,6 +156,8 @@ func (p *Plan) lacks(t *Target) why {
 		return keeps
 	case q.Region != "" && q.Region != t.Region:
 		return elsewhere
+	case q.Priced != nil && !q.Priced(t):
+		return unpriced
 	}
 	return notAside
 }

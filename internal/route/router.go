@@ -53,11 +53,13 @@ type Query struct {
 	Speaks func(*Target) bool
 	// Sticky tells conversations apart by what their requests begin with; 0 is
 	// none.
-	Sticky    uint64
-	Needs     Needs
-	Region    string // "": any
-	Tokens    int64  // of the prompt, about; 0 when not known
-	MaxOutput int64  // tokens; 0 when not said
+	Sticky uint64
+	Needs  Needs
+	Region string // "": any
+	// Priced reports whether a target's price is known; nil: it need not be.
+	Priced    func(*Target) bool
+	Tokens    int64 // of the prompt, about; 0 when not known
+	MaxOutput int64 // tokens; 0 when not said
 	// Origin are the accounts that read the opaque state in the request. They
 	// go before all others.
 	Origin []string

@@ -55,7 +55,7 @@ func (p *Plan) wasTried(target int) bool {
 }
 
 var asideWords = [...]string{
-	mute: "dialect", noVision: "no vision", noTools: "no tools", noSchema: "no schema", keeps: "retention", elsewhere: "region",
+	mute: "dialect", noVision: "no vision", noTools: "no tools", noSchema: "no schema", keeps: "retention", elsewhere: "region", unpriced: "price not known",
 	small: "context", ruled: "rule", failedRule: "rule failed", sick: "cooling", probed: "half-open",
 }
 
@@ -72,7 +72,7 @@ func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / 
 // lacking are the words for clients.
 var lacking = [...]string{
 	mute: "the words of this operation", noVision: "vision", noTools: "tools",
-	keeps: "zero retention", elsewhere: "the region that is asked for", ruled: "a rule that lets this request through", failedRule: "a rule that lets this request through",
+	keeps: "zero retention", elsewhere: "the region that is asked for", unpriced: "a price that is known", ruled: "a rule that lets this request through", failedRule: "a rule that lets this request through",
 }
 
 // nobody says why no target is left for the first attempt.

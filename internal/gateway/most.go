@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/limen-gateway/limen/internal/dialect"
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/price"
+	"github.com/limen-gateway/limen/internal/route"
+)
+
+// most bounds what a request may use, so that a budget can hold its cost before
+// it is made. It is rather too much than too little: what is not used comes
+// back with the answer.
+type most struct {
+	price.Most
+	limited   bool // the request says how long an answer may be
+	unbounded bool // the prompt may be longer than what is sent
+}
+
+// Where nothing better is known, in tokens.
+const (
+	longestAnswer = 32 << 10 // of a model whose limit is not known
+	longestPrompt = 1 << 20  // of a model whose window is not known
+	tokensOfImage = 8 << 10  // that is shown by its address
+	mostSearches  = 10       // that an upstream makes for one request
+)
+
+// mostOf is the most that a request for an answer may use.
+func mostOf(p *dialect.Prompt, body []byte) most {
+	m := most{limited: p.Limit() > 0}
+	m.Prompt = mostTokens(body)
+	m.Completion = p.Limit()
+	m.Sound, m.Pictures = p.HasSound(), p.MakesPictures()
+	if p.IsPriority() {
+		m.Service = llm.Priority
+	}
+	if bytes.Contains(p.Tools, []byte(`"web_search`)) {
+		m.Searches, m.unbounded = mostSearches, true
+	}
+	if p.HasPictures() {
+		for _, kind := range p.Shows {
+			n := int64(bytes.Count(p.Items, []byte(kind)))
+			m.Prompt += n * tokensOfImage
+			m.unbounded = m.unbounded || n > 0 && !strings.Contains(kind, "image")
+		}
+	}
+	return m
+}
+
+// at is the most that a target lets a request use, each of its answers as long
+// as it may be.
+func (m most) at(t *route.Target, answers int64) price.Most {
+	window := t.Context
+	if window == 0 {
+		window = max(m.Prompt, longestPrompt)
+	}
+	if m.unbounded || m.Prompt > window {
+		m.Prompt = window
+	}
+	if !m.limited {
+		m.Completion = longest(t)
+	}
+	m.Completion = min(m.Completion, maxCompletion) * min(answers, maxAnswers)
+	return m.Most
+}
+
+// maxCompletion bounds what a client can ask for, so that products stay
+// countable.
+const maxCompletion = 1 << 32
+
+// longest is the longest answer of a target, in tokens.
+func longest(t *route.Target) int64 {
+	var known int64
+	for _, caps := range t.Caps {
+		known = max(known, caps.MaxOutput)
+	}
+	if known == 0 {
+		return longestAnswer
+	}
+	return known
+}
+
+// halves are the bytes of which a token has two at least: letters and spaces.
+// Of any other, each may be one of its own.
+var halves = func() (t [256]uint8) {
+	for c := range t {
+		t[c] = 2
+		if 'a' <= c|0x20 && c|0x20 <= 'z' || c == ' ' {
+			t[c] = 1
+		}
+	}
+	return t
+}()
+
+// looked is how much of a text is looked at for how many tokens it may have.
+const looked = 64 << 10
+
+// mostTokens bounds the tokens of a text, whatever the model's tokenizer.
+func mostTokens(text []byte) int64 {
+	beginning := text[:min(len(text), looked)]
+	var n int64
+	for _, c := range beginning {
+		n += int64(halves[c])
+	}
+	return (n+1)/2 + int64(len(text)-len(beginning))
+}
