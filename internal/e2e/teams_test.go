@@ -24,7 +24,7 @@ func TestRecordsNameTheTeam(t *testing.T) {
 		if r.status != 200 {
 			t.Fatalf("%d %s", r.status, r.body)
 		}
-		return r.header.Get("X-Request-Id")
+		return r.id()
 	}
 	want := map[string]string{call(): lab.ID}
 	g.admin(t, "PATCH", "/keys/alice", `{"team": "web"}`, &struct{}{})
