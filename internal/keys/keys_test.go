@@ -41,7 +41,7 @@ func openRing(t *testing.T, st *store.Store) *Keyring {
 func openBooks(t *testing.T, st *store.Store) *budget.Books {
 	t.Helper()
 	books := budget.NewBooks(st, "node", true, slog.New(slog.DiscardHandler))
-	if err := books.Start(t.Context()); err != nil {
+	if err := errors.Join(books.Start(t.Context()), books.CloseFormer(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { books.Close(context.Background()) })
