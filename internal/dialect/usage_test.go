@@ -156,13 +156,18 @@ func (c *usageCase) told(t *testing.T, want llm.Usage) {
 	if cost == "" {
 		cost = "null"
 	}
-	for how, said := range map[string][]byte{
-		"whole":    pass.Priced(c.Answer, telling),
-		"streamed": dialect.Refollow(nil, c.sse(), pass.Follow(telling)),
-		"replayed": pass.Replay(nil, c.Answer, telling),
+	for how, said := range map[string]func(*dialect.Request) []byte{
+		"whole":    func(req *dialect.Request) []byte { return pass.Priced(c.Answer, req) },
+		"streamed": func(req *dialect.Request) []byte { return dialect.Refollow(nil, c.sse(), pass.Follow(req)) },
+		"replayed": func(req *dialect.Request) []byte { return pass.Replay(nil, c.Answer, req) },
 	} {
-		if n := bytes.Count(said, []byte(`"cost":`+cost)); n != 1 {
-			t.Errorf("%s: the cost %s is told %d times in\n%s", how, cost, n, said)
+		got, otherwise := said(telling), said(silent)
+		if n := bytes.Count(got, []byte(`"cost":`+cost)); n != 1 {
+			t.Errorf("%s: the cost %s is told %d times in\n%s", how, cost, n, got)
+		}
+		without := bytes.Replace(got, []byte(`,"cost":`+cost), nil, 1)
+		if stated := bytes.Contains(c.Answer, []byte(`"cost":`)); !stated && !bytes.Equal(without, otherwise) {
+			t.Errorf("%s: but for the cost, it is\n%s\nand not\n%s", how, without, otherwise)
 		}
 	}
 }

@@ -79,8 +79,9 @@ func (c *checker) event(at int, e llm.Event) error {
 		delete(c.open, e.Item)
 	case llm.Used:
 		u := e.Usage
-		if min(u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning) < 0 {
-			return fmt.Errorf("a negative count in %+v", u)
+		least := min(u.Input, u.CacheRead, u.CacheWrite, u.HourWrite, u.AudioIn, u.Output, u.Reasoning, u.AudioOut, u.ImageOut, u.Searches, u.Longest)
+		if least < 0 || u.Stated < 0 || u.Longest > u.Prompt() {
+			return fmt.Errorf("a count that cannot be in %+v", u)
 		}
 	case llm.Finish:
 		if c.finished[e.Choice] {
