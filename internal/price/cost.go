@@ -14,12 +14,12 @@ import (
 // as input, reasoning as output. Sound, pictures that were made and searches
 // are priced by what is stated for them only. A service changes what tokens
 // cost, not the fees.
-func (l *List) Cost(u *llm.Usage) (cost money.Amount, known bool) {
-	percent := l.percent(u.Service)
+func (p *List) Cost(u *llm.Usage) (cost money.Amount, known bool) {
+	percent := p.percent(u.Service)
 	if percent == 0 {
 		return 0, false
 	}
-	r := l.For(u.LongestPrompt())
+	r := p.For(u.LongestPrompt())
 	var sum picos
 	for _, used := range [...]struct {
 		tokens int64
@@ -44,7 +44,7 @@ func (l *List) Cost(u *llm.Usage) (cost money.Amount, known bool) {
 		}
 		sum.add(used.tokens, pico)
 	}
-	fees, known := l.fees(u.Searches)
+	fees, known := p.fees(u.Searches)
 	if !known {
 		return 0, false
 	}
@@ -52,10 +52,10 @@ func (l *List) Cost(u *llm.Usage) (cost money.Amount, known bool) {
 }
 
 // fees are what a call costs beside its tokens.
-func (l *List) fees(searches int64) (cost money.Amount, known bool) {
-	call, _ := l.Call.Amount()
-	each, eachKnown := l.Search.Amount()
-	once, onceKnown := l.Searched.Amount()
+func (p *List) fees(searches int64) (cost money.Amount, known bool) {
+	call, _ := p.Call.Amount()
+	each, eachKnown := p.Search.Amount()
+	once, onceKnown := p.Searched.Amount()
 	var sum picos
 	sum.add(1, int64(call)*picosPerNano)
 	if searches > 0 {
@@ -66,8 +66,8 @@ func (l *List) fees(searches int64) (cost money.Amount, known bool) {
 }
 
 // percent of the list that a service costs; 0 when that is not known.
-func (l *List) percent(s llm.Service) Percent {
-	return [...]Percent{llm.Standard: 100, llm.Flex: l.Flex, llm.Priority: l.Priority, llm.Batch: l.Batch, llm.Other: l.Other}[s]
+func (p *List) percent(s llm.Service) Percent {
+	return [...]Percent{llm.Standard: 100, llm.Flex: p.Flex, llm.Priority: p.Priority, llm.Batch: p.Batch, llm.Other: p.Other}[s]
 }
 
 const picosPerNano = 1000

@@ -15,19 +15,19 @@ type Most struct {
 
 // Worst is what a call costs that uses the most, all of it of the dearest kind.
 // It is not known when the price of text is not.
-func (l *List) Worst(m Most) (cost money.Amount, known bool) {
-	worst, known := l.worst(&l.Rates, m)
-	for i := range l.Tiers {
-		if int64(l.Tiers[i].Over) >= m.Prompt {
+func (p *List) Worst(m Most) (cost money.Amount, known bool) {
+	worst, known := p.worst(&p.Rates, m)
+	for i := range p.Tiers {
+		if int64(p.Tiers[i].Over) >= m.Prompt {
 			break
 		}
-		tier, tierKnown := l.worst(&l.Tiers[i].Rates, m)
+		tier, tierKnown := p.worst(&p.Tiers[i].Rates, m)
 		worst, known = max(worst, tier), known && tierKnown
 	}
 	return worst, known
 }
 
-func (l *List) worst(r *Rates, m Most) (cost money.Amount, known bool) {
+func (p *List) worst(r *Rates, m Most) (cost money.Amount, known bool) {
 	_, in := r.Input.Pico()
 	_, out := r.Output.Pico()
 	if !in || !out {
@@ -44,8 +44,8 @@ func (l *List) worst(r *Rates, m Most) (cost money.Amount, known bool) {
 	var sum picos
 	sum.add(m.Prompt, dearest(prompt))
 	sum.add(m.Completion, dearest(completion))
-	fees, _ := l.fees(m.Searches)
-	return sum.amount(max(100, l.percent(m.Service))).Plus(fees), true
+	fees, _ := p.fees(m.Searches)
+	return sum.amount(max(100, p.percent(m.Service))).Plus(fees), true
 }
 
 // dearest is the greatest of those that are known, in pico-dollars.
