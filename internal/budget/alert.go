@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -57,7 +58,7 @@ func (b *Books) alertOne(ctx context.Context, balance store.Balance, alert func(
 	if len(over) == 0 {
 		return nil
 	}
-	most := slices.MaxFunc(over, func(x, y threshold) int { return int(x.amount - y.amount) })
+	most := slices.MaxFunc(over, func(x, y threshold) int { return cmp.Compare(x.amount, y.amount) })
 	first, err := b.bank.RaiseAlert(ctx, balance, most.amount)
 	if err != nil || !first {
 		return err

@@ -13,8 +13,9 @@ import (
 	"github.com/limen-gateway/limen/internal/store"
 )
 
-// bank is what books need of the store.
-type bank interface {
+// Bank is what books need of the store. AddCalls must be able to come twice with
+// the same calls, and all others may have been done when they fail.
+type Bank interface {
 	AddCalls(ctx context.Context, calls []store.Call) error
 	TakeLease(ctx context.Context, holder string, b store.Balance, limit money.Amount, choose func(left money.Amount) money.Amount) (store.Lease, error)
 	ReturnLease(ctx context.Context, holder string, b store.Balance, n money.Amount) error
@@ -31,7 +32,7 @@ type bank interface {
 // Books are the budgets of all payers, and what this gateway has leased of
 // them. They are safe for concurrent use.
 type Books struct {
-	bank   bank
+	bank   Bank
 	node   string // begins the names of all holders of the data directory
 	holder string // this process
 	alone  bool   // no other process has the store
@@ -67,13 +68,9 @@ const (
 
 // NewBooks opens the books. node names the data directory, for as long as it is
 // there; alone says that no other process has the store. Start and CloseFormer have to follow.
-func NewBooks(st *store.Store, node string, alone bool, log *slog.Logger) *Books {
-	return newBooks(st, node, alone, log)
-}
-
-func newBooks(of bank, node string, alone bool, log *slog.Logger) *Books {
+func NewBooks(bank Bank, node string, alone bool, log *slog.Logger) *Books {
 	b := &Books{
-		bank: of, node: node + "-", alone: alone, log: log, born: time.Now(),
+		bank: bank, node: node + "-", alone: alone, log: log, born: time.Now(),
 		accounts: map[accountName]*account{}, leases: map[store.Balance]*lease{}, touched: map[store.Balance]bool{},
 	}
 	b.holder = b.node + rand.Text()
@@ -169,24 +166,29 @@ func (b *Books) AddCalls(ctx context.Context, calls []store.Call) error {
 	if err := b.bank.AddCalls(ctx, calls); err != nil {
 		return err
 	}
+	counts := map[string]int{}
 	for i := range calls {
 		if calls[i].Charge > 0 && calls[i].Balances != "" {
-			b.booked(&calls[i])
+			counts[calls[i].Balances]++
 		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for text, n := range counts {
+		b.booked(text, n)
 	}
 	return nil
 }
 
-// booked notes that the charge of a call is in the store.
-func (b *Books) booked(c *store.Call) {
-	holder, balances := store.DecodeBalances(c.Balances)
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// booked notes that the charges of n calls, which name their balances by text,
+// are in the store; b.mu is held.
+func (b *Books) booked(text string, n int) {
+	holder, balances := store.DecodeBalances(text)
 	for _, balance := range balances {
 		b.touched[balance] = true
 		if l := b.leases[balance]; l != nil && holder == b.holder {
 			l.mu.Lock()
-			l.unbooked--
+			l.unbooked -= n
 			l.moves++
 			l.mu.Unlock()
 		}

@@ -201,13 +201,14 @@ func (b *Books) choose(left, amount, need money.Amount) money.Amount {
 // quiet reports whether all that the store has of the lease is free.
 func (l *lease) quiet() bool { return l.holds == 0 && l.unbooked == 0 }
 
-// limit is the amount of the hard budget of a balance.
+// limit is the amount of the hard budget of a balance. A payer may be older
+// than the change by which there is none.
 func (b *Books) limit(of store.Balance) money.Amount {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[accountName{of.Owner, of.Period}]
-	if a == nil || !a.hard {
-		return 0
+	if !a.hard {
+		return money.Max
 	}
 	return a.budget.Amount
 }

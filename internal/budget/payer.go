@@ -138,7 +138,7 @@ func (p *Payer) spanOf(now time.Time) *span {
 	}
 	slices.SortFunc(s.leases, func(a, b *lease) int { return cmp.Compare(a.number, b.number) })
 	s.leases = slices.Compact(s.leases)
-	s.text = store.EncodeBalances(p.books.holder, slices.Compact(balances))
+	s.text = store.EncodeBalances(p.books.holder, balances)
 	return s
 }
 

@@ -26,7 +26,8 @@ const segmentSuffix = ".journal"
 // Whoever finds the pen lying there writes what all have put on the desk: one
 // write serves many callers under load, and a lone caller waits for nobody.
 type journal struct {
-	dir string
+	dir     string
+	segment int64 // as segmentSize
 
 	mu      sync.Mutex
 	desk    []byte     // records that nobody has begun to write
@@ -52,7 +53,7 @@ func openJournal(dir string) (*journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	j := &journal{dir: dir, round: &round{}}
+	j := &journal{dir: dir, segment: segmentSize, round: &round{}}
 	j.done = sync.NewCond(&j.mu)
 	seqs, err := segments(dir)
 	if err != nil {
@@ -142,7 +143,7 @@ func (j *journal) writeRound() {
 // write appends to the file. After a failure the file is cut back to whole
 // records, so that what follows can be read.
 func (j *journal) write(page []byte) error {
-	if j.size >= segmentSize {
+	if j.size >= j.segment {
 		if err := j.nextSegment(); err != nil {
 			return err
 		}

@@ -358,15 +358,18 @@ func (s *Store) ForgetBalances(ctx context.Context, before time.Time) error {
 
 // book books the charges of calls.
 func book(ctx context.Context, tx *sql.Tx, calls []*Call) error {
-	sums := map[Holding]money.Amount{}
+	texts := map[string]money.Amount{}
 	for _, c := range calls {
-		if c.Charge <= 0 {
-			continue
+		if c.Charge > 0 && c.Balances != "" {
+			texts[c.Balances] = texts[c.Balances].Plus(c.Charge)
 		}
-		holder, balances := DecodeBalances(c.Balances)
+	}
+	sums := map[Holding]money.Amount{}
+	for text, charge := range texts {
+		holder, balances := DecodeBalances(text)
 		for _, b := range balances {
 			h := Holding{holder, b}
-			sums[h] = sums[h].Plus(c.Charge)
+			sums[h] = sums[h].Plus(charge)
 		}
 	}
 	for _, h := range slices.SortedFunc(maps.Keys(sums), compareHoldings) {
