@@ -20,9 +20,8 @@ import (
 
 // Exit codes, for scripts.
 const (
-	exitFailure   = 1 // what was asked failed
-	exitUsage     = 2 // the command line, or the configuration, is wrong
-	exitUnhealthy = 3 // doctor found something
+	exitFailure = 1 // what was asked failed, or doctor found something wrong
+	exitUsage   = 2 // the command line, or the configuration, is wrong
 )
 
 // exitError is an error with an exit code of its own. A silent one has been

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -17,64 +15,100 @@ import (
 )
 
 func (e *env) doctorCommand() *cobra.Command {
-	var address, key, model string
+	var address, key, model, name string
 	c := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [URL]",
 		Short: "Check that everything works: configuration, providers, and real calls",
-		Long: `Doctor checks the configuration, the running gateway and its providers, and then does what
-a client does: lists the models, asks for one, chats, streams, and makes the usual mistakes.
+		Long: `Doctor does what clients do, and says what is wrong, which clients break on it and what
+to change: it lists models, chats, streams, calls a tool, asks for structured output, does
+the same over Responses and by WebSocket, makes the usual mistakes, and looks at the framing.
 
-With --url and --key it checks any OpenAI-compatible gateway or server. Otherwise it checks
-the gateway that has the data directory open, with a key that it makes and revokes.
-A chat costs a few tokens with the model's provider. It exits with 3 when a check failed.`,
+With a URL it checks any OpenAI-compatible server. Otherwise it checks the configuration,
+the gateway that has the data directory open and its providers, with a key that it makes
+and revokes. The key for a URL is that of --key, or OPENAI_API_KEY.
+
+With --client it makes the requests of that client instead:
+` + columns(probe.Clients()) + `
+What a server merely lacks is told as absent, with the clients that concerns. It exits with
+0 when nothing is wrong, with 1 when a check failed, and with 2 for a wrong command line.
+The calls cost a few tokens with the model's provider.`,
 		Example: `  limen doctor
-  limen doctor --model openai/gpt-5-mini
-  limen doctor --url https://llm.example.com/v1 --key "$KEY" --json`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			d := &doctor{env: e}
+  limen doctor --model openai/gpt-5-mini --client codex
+  limen doctor https://llm.example.com/v1 --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if address != "" {
+					return usageError("the URL is given twice, as an argument and by --url")
+				}
+				address = args[0]
+			}
+			var whose *probe.Client
+			if name != "" {
+				var err error
+				if whose, err = probe.ClientNamed(name); err != nil {
+					return usageError("%w", err)
+				}
+			}
+			d := &doctor{env: e, model: model, report: newReport(e, whose)}
 			if address == "" {
-				if err := e.with(c.Context(), func(api *client) error { return d.own(c.Context(), api, model) }); err != nil {
+				if err := e.with(c.Context(), func(api *client) error { return d.own(c.Context(), api) }); err != nil {
 					return err
 				}
-			} else {
-				d.remote(c.Context(), address, key, model)
+				return d.finish()
 			}
+			base, err := probe.ParseBase(address)
+			if err != nil {
+				return usageError("%w", err)
+			}
+			d.remote(c.Context(), base, setting(key, "OPENAI_API_KEY"))
 			return d.finish()
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&address, "url", "", "base URL to check, ending in /v1 (default: the running gateway)")
-	flags.StringVar(&key, "key", "", "key to check --url with")
+	flags.StringVar(&address, "url", "", "base URL to check, as the argument")
+	flags.StringVar(&key, "key", "", "key to check the URL with (OPENAI_API_KEY)")
 	flags.StringVar(&model, "model", "", "model to call (default: the first of the list)")
+	flags.StringVar(&name, "client", "", "make the requests of this client")
 	return c
 }
 
-// doctor collects results and shows each as it comes.
-type doctor struct {
-	env     *env
-	results []probe.Result
+// columns lists names in lines that fit a terminal.
+func columns(names []string) string {
+	var lines strings.Builder
+	width := 0
+	for _, name := range names {
+		if width == 0 || width+len(name) > 80 {
+			if width > 0 {
+				lines.WriteByte('\n')
+			}
+			lines.WriteString(" ")
+			width = 1
+		}
+		lines.WriteString(" " + name)
+		width += len(name) + 1
+	}
+	return lines.String() + "\n"
 }
 
-func (d *doctor) add(r probe.Result) {
-	d.results = append(d.results, r)
-	if !d.env.json {
-		mark := map[string]string{probe.Pass: "ok  ", probe.Fail: "FAIL", probe.Skip: "skip"}[r.Status]
-		fmt.Fprintln(d.env.stdout, strings.TrimRight(fmt.Sprintf("%s  %-26s %s", mark, r.Check, r.Detail), " "))
-	}
+// doctor makes checks.
+type doctor struct {
+	env   *env
+	model string
+	report
 }
 
 func (d *doctor) check(name string, err error, detail string) bool {
 	if err != nil {
-		d.add(probe.Result{Check: name, Status: probe.Fail, Detail: err.Error()})
+		d.done(probe.Result{Check: name, Status: probe.Fail, Detail: err.Error()})
 		return false
 	}
-	d.add(probe.Result{Check: name, Status: probe.Pass, Detail: detail})
+	d.done(probe.Result{Check: name, Status: probe.Pass, Detail: detail})
 	return true
 }
 
 // own checks the gateway of the data directory.
-func (d *doctor) own(ctx context.Context, api *client, model string) error {
+func (d *doctor) own(ctx context.Context, api *client) error {
 	_, path, err := d.env.load()
 	if path == "" {
 		path = "none; defaults"
@@ -108,7 +142,7 @@ func (d *doctor) own(ctx context.Context, api *client, model string) error {
 		return nil
 	}
 	defer done()
-	d.remote(ctx, base, key, model)
+	d.remote(ctx, base, key)
 	return nil
 }
 
@@ -152,32 +186,12 @@ func doctorKey(ctx context.Context, api *client) (text string, done func(), err 
 }
 
 // remote does what a client does.
-func (d *doctor) remote(ctx context.Context, base, key, model string) {
-	p := probe.Target{Base: strings.TrimRight(base, "/"), Key: key, Model: model, Client: &http.Client{Timeout: 2 * time.Minute}}
-	p.Run(ctx, d.add)
-}
-
-// finish prints the result and decides on the exit code.
-func (d *doctor) finish() error {
-	failed := 0
-	for _, r := range d.results {
-		if r.Status == probe.Fail {
-			failed++
-		}
+func (d *doctor) remote(ctx context.Context, base, key string) {
+	target := probe.Target{Base: base, Key: key, Model: d.model, Client: probe.NewClient()}
+	tell := probe.Reporter{Begin: d.begin, Done: d.done}
+	if d.client != nil {
+		d.found = target.RunClient(ctx, d.client, tell)
+		return
 	}
-	if d.env.json {
-		out := struct {
-			OK     bool           `json:"ok"`
-			Checks []probe.Result `json:"checks"`
-		}{failed == 0, d.results}
-		if err := writeJSON(d.env.stdout, out); err != nil {
-			return err
-		}
-	} else if failed == 0 {
-		io.WriteString(d.env.stdout, "\nAll is well.\n")
-	}
-	if failed > 0 {
-		return &exitError{code: exitUnhealthy, silent: d.env.json, err: fmt.Errorf("%d of %d checks failed", failed, len(d.results))}
-	}
-	return nil
+	d.found = target.Run(ctx, tell)
 }
