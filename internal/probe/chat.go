@@ -9,8 +9,8 @@ import (
 // What Chat Completions can have wrong.
 var (
 	chatNoChoices   = &fault{"the answer has no choice", "send 'choices' with at least one element", everyone}
-	chatNoFinish    = &fault{"no finish_reason came", "send a finish_reason with the end of every choice, and an error event when an upstream ends without one", []string{"opencode", "qwen-code", "cline", "openai-js", "vercel-ai"}}
-	chatBadFinish   = &fault{"finish_reason is none of stop, length, tool_calls, content_filter and function_call", "say one of these instead of a vendor's own word", []string{"pydantic-ai", "vercel-ai"}}
+	chatNoFinish    = &fault{"no finish_reason came", "send a finish_reason with the end of every choice, and an error event when an upstream ends without one", []string{"opencode", "qwen-code", "cline", "openai-js", "vercel-ai", "copilot"}}
+	chatBadFinish   = &fault{"finish_reason is none of stop, length, tool_calls, content_filter and function_call", "say one of these instead of a vendor's own word", []string{"pydantic-ai"}}
 	chatNoDone      = &fault{"the stream does not end with [DONE]", "end the stream with 'data: [DONE]'", nil}
 	chatNoRole      = &fault{"no delta has a role", "send 'role': 'assistant' with the first delta", []string{"openai-js", "langchain"}}
 	chatNoID        = &fault{"the answer has no id", "send the same id with every chunk", nil}
@@ -20,7 +20,7 @@ var (
 	chatUsageChunk  = &fault{"the chunk with the usage has no 'choices'", "send 'choices': [] with it", []string{"openai-js", "vercel-ai", "zed"}}
 	chatUsageEach   = &fault{"every chunk has running totals of the usage", "send usage once, in the last chunk", []string{"openai-go"}}
 	chatErrorNull   = &fault{"chunks have 'error': null", "leave 'error' out of good chunks", []string{"openai-go", "vercel-ai"}}
-	chatNoMessage   = &fault{"the message has neither content nor calls of tools", "send 'content', null where the message calls tools", []string{"openai-js"}}
+	chatNoMessage   = &fault{"the message has neither content nor calls of tools", "send 'content', null where the message calls tools", nil}
 	toolNoIndex     = &fault{"fragments of a tool call have no index", "send 'index' with every fragment: without it calls are refused or merged", []string{"openai-js", "vercel-ai", "opencode", "continue", "openai-go", "zed"}}
 	toolNoID        = &fault{"a tool call has no id", "send an id with the first fragment of every call: the result is given back by it", everyone}
 	toolNoType      = &fault{"a tool call has no type", "send 'type': 'function' with the first fragment", []string{"openai-js"}}

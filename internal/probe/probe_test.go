@@ -80,7 +80,7 @@ func TestBrokenServers(t *testing.T) {
 		{"chat: an error as success", answering("chat", 200, "application/json", `{"error":{"message":"No."}}`), "chat", "HTTP 200 with an error", "status of 400 or more", "openai-js"},
 		{"chat: no JSON", replace("chat", `{"id":"chatcmpl-1","object":"chat.completion",`, ``), "chat", "no JSON", "one JSON object", ""},
 		{"chat: no choices", replace("chat", `"choices":[{"index":0,"message":{"role":"assistant","content":"pong","refusal":null},"logprobs":null,"finish_reason":"stop"}]`, `"choices":[]`), "chat", "no choice", "'choices'", ""},
-		{"chat: a word of its own", replace("chat", `"finish_reason":"stop"}],`, `"finish_reason":"eos"}],`), "chat", "finish_reason is none of stop", "vendor's own word", "vercel-ai"},
+		{"chat: a word of its own", replace("chat", `"finish_reason":"stop"}],`, `"finish_reason":"eos"}],`), "chat", "finish_reason is none of stop", "vendor's own word", "pydantic-ai"},
 		{"chat: no finish", replace("chat", `"finish_reason":"stop"}],`, `"finish_reason":null}],`), "chat", "no finish_reason", "end of every choice", "opencode"},
 		{"chat: no usage", replace("chat", `,"usage":{`, `,"use":{`), "chat", "no usage came", "usage", ""},
 		{"chat: a time with a fraction", replace("chat", `"created":1`, `"created":1.5`), "chat", "'created' is no integer", "whole seconds", "pydantic-ai"},
