@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"internal/cli"},
 	{"internal/app"},
 	{"internal/admin", "internal/gateway"},
-	{"internal/probe", "internal/catalog", "internal/tools"},
+	{"internal/probe", "internal/connect", "internal/catalog", "internal/tools"},
 	{"internal/keys", "internal/route"},
 	{"internal/ledger", "internal/telemetry", "internal/state"},
 	{"internal/budget"},

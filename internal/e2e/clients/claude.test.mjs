@@ -41,4 +41,23 @@ describe('claude', { skip: skipCLIs || absent }, () => {
       assert.ok(requests.every((r) => r.path === path), turn.stdout);
     });
   }
+
+  test('with the settings that limen connect wrote', async () => {
+    const turn = await runCLI(house, {
+      file,
+      args: ['--dangerously-skip-permissions', '-p', 'Say hello.', '--output-format', 'stream-json', '--verbose'],
+      env: {
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', DISABLE_TELEMETRY: '1', DISABLE_ERROR_REPORTING: '1',
+        CLAUDE_CODE_MAX_RETRIES: '1', IS_SANDBOX: '1',
+      },
+      prepare: async (home) => {
+        await house.connect(home, 'claude', 'plain');
+        await house.upstream.forget(); // the checks of connect
+      },
+    });
+    assert.equal(turn.code, 0, turn.stdout + turn.stderr);
+    assert.equal(turn.events.at(-1).result, 'Hello from small.', turn.stdout);
+    const calls = (await house.calls()).filter((c) => c.operation === 'messages');
+    assert.ok(calls.length > 0 && calls.every((c) => c.model === 'plain' && c.status === 200), JSON.stringify(calls));
+  });
 });

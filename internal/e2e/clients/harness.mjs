@@ -60,6 +60,8 @@ export async function openHouse() {
     const { key, id: keyID } = await ask('keys', 'create', 'clients');
     return {
       dir, baseURL, key, keyID, close,
+      // connect writes a client's own files below a home.
+      connect: (home, client, model) => promisify(execFile)(limen, ['connect', client, '--url', baseURL, '--key', key, '--model', model, '--yes'], { env: { PATH: process.env.PATH, HOME: home } }),
       root: new URL(baseURL).origin, // where Messages clients start from
       upstream: upstreamControl(new URL(upstreamURL).origin + '/_control/'),
       calls: async () => (await ask('usage', '--calls', '100')).calls,
