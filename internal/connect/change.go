@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Change is what is to become of a client's file.
@@ -19,6 +20,7 @@ type Change struct {
 	Notes   []string // what to know of it, as sentences
 
 	backup string
+	crlf   bool
 	record *record // nil takes what stands beside the file away
 }
 
@@ -87,12 +89,13 @@ func (c *Client) Connect(m Machine, t Target) (*Change, error) {
 	}
 	return &Change{
 		Path: f.path, Before: f.text, After: after, Made: !f.exists, Mode: f.mode,
-		Notes: c.notes(f, d.root(), t, assumed), backup: before, record: r,
+		Notes: c.notes(f, d.root(), t, assumed), backup: before, crlf: f.crlf, record: r,
 	}, nil
 }
 
 func (c *Client) refuse(f *file, why error, t Target) error {
-	snippet, _ := c.Snippet(t)
+	list, _ := c.assignments(t)
+	snippet, _ := c.write(c.Format.blank, list) // of what a person typed in an option, not all may be sayable
 	return &Refusal{f.path, why, snippet}
 }
 
@@ -122,7 +125,7 @@ func (c *Client) Undo(m Machine) (*Change, error) {
 	if f.record == nil {
 		return nil, &Refusal{Path: f.path, Why: errors.New("nothing of 'limen connect' is recorded for it")}
 	}
-	change := &Change{Path: f.path, Before: f.text, Mode: f.mode}
+	change := &Change{Path: f.path, Before: f.text, Mode: f.mode, crlf: f.crlf}
 	if change.After, _, err = c.takeOut(f, false); err != nil {
 		return nil, &Refusal{Path: f.path, Why: err}
 	}
@@ -148,6 +151,7 @@ func (ch *Change) Same() bool {
 // Apply does it. A file that is no longer as it was read is left as it is.
 func (ch *Change) Apply() error {
 	text, _, err := read(ch.Path)
+	text, _ = lines(text)
 	if ch.Made && !errors.Is(err, os.ErrNotExist) || !ch.Made && (err != nil || text != ch.Before) {
 		return &Refusal{Path: ch.Path, Why: errors.New("it was changed in this moment")}
 	}
@@ -157,7 +161,7 @@ func (ch *Change) Apply() error {
 	if ch.record.Made {
 		err = discard(ch.Path + backupSuffix) // of a file that is long gone
 	} else {
-		err = replace(ch.Path+backupSuffix, ch.backup, ch.Mode)
+		err = replace(ch.Path+backupSuffix, ch.ended(ch.backup), ch.Mode)
 	}
 	if err != nil {
 		return err
@@ -169,7 +173,15 @@ func (ch *Change) Apply() error {
 	if err := replace(ch.Path+recordSuffix, record, 0o600); err != nil {
 		return err
 	}
-	return replace(ch.Path, ch.After, ch.Mode)
+	return replace(ch.Path, ch.ended(ch.After), ch.Mode)
+}
+
+// ended is a text with lines that end as those of the file do.
+func (ch *Change) ended(text string) string {
+	if ch.crlf {
+		return strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return text
 }
 
 func (ch *Change) restore() error {
@@ -177,7 +189,7 @@ func (ch *Change) restore() error {
 	if ch.Removes {
 		err = os.Remove(ch.Path)
 	} else {
-		err = replace(ch.Path, ch.After, ch.Mode)
+		err = replace(ch.Path, ch.ended(ch.After), ch.Mode)
 	}
 	if err != nil {
 		return err

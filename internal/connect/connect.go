@@ -95,7 +95,7 @@ func (t *Target) fill(text string) (v value, known bool) {
 	).Replace(text)}, true
 }
 
-// Snippet is what a file needs to have, in a file of its own.
+// Snippet is a whole file that has what is needed, and nothing else.
 func (c *Client) Snippet(t Target) (string, error) {
 	list, _ := c.assignments(t)
 	return c.write(c.begin(""), list)
@@ -166,7 +166,7 @@ func others(text string, d document, paths []path) (list []string) {
 		}
 	}
 	d.root().leaves(func(n *node) {
-		if !mine[n] {
+		if !mine[n] && (n.text != "" || n.end > n.start) { // a name with nothing behind it says nothing
 			list = append(list, n.name+"="+n.text+text[n.start:max(n.start, n.end)])
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // What stands beside a file that was changed: the file as it was before, and
@@ -25,9 +26,10 @@ const maxFile = 4 << 20
 // file is a client's file of settings, as it was read.
 type file struct {
 	path   string // with links followed
-	text   string
+	text   string // its lines end as the module's own do
 	mode   fs.FileMode
 	exists bool
+	crlf   bool // they end in another way on the disk
 
 	before string  // what it would be without Limen, as the backup has it
 	record *record // nil when nothing was written, or all of it is gone
@@ -86,6 +88,7 @@ func (c *Client) open(m Machine) (*file, error) {
 		return f, err
 	}
 	f.exists = true
+	f.text, f.crlf = lines(f.text)
 	text, _, err := read(f.path + recordSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
@@ -95,12 +98,22 @@ func (c *Client) open(m Machine) (*file, error) {
 		err = json.Unmarshal([]byte(text), f.record)
 	}
 	if err == nil && !f.record.Made {
-		f.before, _, err = read(f.path + backupSuffix)
+		text, _, err = read(f.path + backupSuffix)
+		f.before, _ = lines(text)
 	}
 	if err != nil {
 		return f, fmt.Errorf("what stands beside it of an earlier connect cannot be read: %w", err)
 	}
 	return f, nil
+}
+
+// lines makes all lines of a text end in a line feed, if all end in CR LF.
+func lines(text string) (_ string, crlf bool) {
+	n := strings.Count(text, "\r\n")
+	if n == 0 || n < strings.Count(text, "\n") {
+		return text, false
+	}
+	return strings.ReplaceAll(text, "\r\n", "\n"), true
 }
 
 // read reads a file that is not too large.

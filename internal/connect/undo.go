@@ -118,7 +118,8 @@ func (u *undo) added(unit path, all []written) (said string) {
 		switch {
 		case said != "":
 		case !known:
-			said = strings.TrimSuffix(fmt.Sprintf("%s has %s", unit, leaf.name), " ")
+			said = strings.TrimPrefix(fmt.Sprintf("%s %q", leaf.name, leaf.text), " ")
+			said = fmt.Sprintf("something was put into %s: %s", unit, said)
 		case sum(leaf.text) != w.Text:
 			said = u.changed(w)
 		}

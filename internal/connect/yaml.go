@@ -41,7 +41,7 @@ func readYAML(text string) (document, error) {
 		if strings.TrimSpace(withoutRemarks(text)) == "" {
 			return f, nil
 		}
-		return nil, errors.Join(err, errors.New("it is no YAML"))
+		return nil, fmt.Errorf("it is no YAML: %w", err)
 	}
 	if err := loader.Load(&second); err == nil {
 		return nil, errors.New("it has more than one document")
