@@ -137,7 +137,7 @@ func (c *Client) write(text string, list []assignment) (string, error) {
 	}
 	var paths []path
 	for _, a := range list {
-		if n := after.root().find(a.path); n == nil || a.value.raw == "" && n.text != a.said() {
+		if n := after.root().find(a.path); n == nil || !a.value.raw && n.text != a.said() {
 			return "", fmt.Errorf("%w: %s", errEdit, a.path)
 		}
 		paths = append(paths, a.path)

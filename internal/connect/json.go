@@ -178,7 +178,7 @@ func (f *jsonFile) set(p path, v value) (string, error) {
 		}
 		return f.insert(n, rest, v), nil
 	}
-	if v.raw == "" && (n.kind == object || n.kind == list) {
+	if !v.raw && (n.kind == object || n.kind == list) {
 		return "", fmt.Errorf("%s is no single value", p)
 	}
 	return splice(f.text, n.start, n.end, jsonValue(v)), nil
@@ -268,10 +268,7 @@ func jsonMember(p path, v value, margin, unit string, lines bool) string {
 }
 
 func jsonValue(v value) string {
-	switch {
-	case v.raw != "":
-		return v.raw
-	case v.number:
+	if v.raw || v.number {
 		return v.text
 	}
 	return string(jsonedit.AppendQuote(nil, v.text))

@@ -18,6 +18,7 @@ type tomlFile struct {
 	top    *node
 	tables []tomlTable // that have a header, in the order of the file
 	keys   []tomlKey
+	known  map[string]bool // the IDs of both
 }
 
 // tomlTable is a table that has a header, of its own or of an array.
@@ -38,7 +39,7 @@ func readTOML(text string) (document, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("it is not UTF-8")
 	}
-	f := &tomlFile{text: text, top: &node{kind: object}}
+	f := &tomlFile{text: text, top: &node{kind: object}, known: map[string]bool{}}
 	within := path{} // the table that keys belong to; nil in one of an array of tables
 	for at := f.blank(0); at < len(text); at = f.blank(at) {
 		var err error
@@ -120,10 +121,11 @@ func (f *tomlFile) header(at int) (within path, end int, err error) {
 		f.tables = append(f.tables, tomlTable{start: at, end: end, body: end})
 		return nil, end, nil
 	}
-	if slices.ContainsFunc(f.tables, func(t tomlTable) bool { return t.id == p.id() }) {
+	if f.known[p.id()] {
 		return nil, at, fmt.Errorf("line %d has the table %s a second time", lineOf(f.text, at), p)
 	}
 	f.grow(p)
+	f.known[p.id()] = true
 	f.tables = append(f.tables, tomlTable{p.id(), at, end, end})
 	return p, end, nil
 }
@@ -152,9 +154,10 @@ func (f *tomlFile) key(at int, within path) (int, error) {
 	if within != nil {
 		full := slices.Concat(within, p)
 		k.id = full.id()
-		if slices.ContainsFunc(f.keys, func(other tomlKey) bool { return other.id == k.id }) {
+		if f.known[k.id] {
 			return at, fmt.Errorf("line %d has %s a second time", lineOf(f.text, at), full)
 		}
+		f.known[k.id] = true
 		if parent := f.grow(full[:len(full)-1]); parent != nil {
 			parent.items = append(parent.items, leaf)
 		}
@@ -295,10 +298,7 @@ func tomlText(written string) (string, error) {
 }
 
 func tomlValue(v value) string {
-	switch {
-	case v.raw != "":
-		return v.raw
-	case v.number:
+	if v.raw || v.number {
 		return v.text
 	}
 	return string(jsonedit.AppendQuote(nil, v.text)) // whose escapes are TOML's

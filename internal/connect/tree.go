@@ -117,7 +117,7 @@ func (n *node) fits(p path, step string) error {
 type value struct {
 	text   string
 	number bool
-	raw    string // as a file has it; it goes before the others
+	raw    bool // text is as the file is to have it
 }
 
 // document is a file that was read. Its edits return the new text and leave

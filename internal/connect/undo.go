@@ -137,7 +137,7 @@ func (u *undo) takeBack(p path) error {
 		return nil
 	}
 	if o := u.original.root().find(p); o != nil {
-		return u.take(u.now.set(p, value{raw: u.before[o.start:o.end]}))
+		return u.take(u.now.set(p, value{text: u.before[o.start:o.end], raw: true}))
 	}
 	if err := u.take(u.now.remove(p)); err != nil {
 		return err

@@ -109,11 +109,13 @@ func (f *yamlFile) node(y *yaml.Node) (*node, error) {
 }
 
 func (f *yamlFile) members(n *node, y *yaml.Node) error {
+	known := map[string]bool{}
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, content := y.Content[i], y.Content[i+1]
-		if n.step(key.Value) != nil {
+		if known[key.Value] {
 			return fmt.Errorf("line %d has %s a second time", key.Line, key.Value)
 		}
+		known[key.Value] = true
 		m, err := f.node(content)
 		if err != nil {
 			return err
@@ -229,10 +231,7 @@ func yamlLines(p path, v value, margin string) string {
 
 // yamlValue writes a value plainly where that reads as the same text.
 func yamlValue(v value) string {
-	switch {
-	case v.raw != "":
-		return v.raw
-	case v.number:
+	if v.raw || v.number {
 		return v.text
 	}
 	var read yaml.Node
