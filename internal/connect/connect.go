@@ -4,7 +4,8 @@
 // edit, is the rest: of the file's bytes only those change that a setting is
 // about, and an undo takes away only what was written.
 //
-// The package knows files. It knows nothing of Limen, and asks nobody.
+// The package knows files. It knows nothing of keys and models but their names,
+// and calls nobody.
 package connect
 
 import (
@@ -137,7 +138,7 @@ func (c *Client) write(text string, list []assignment) (string, error) {
 	}
 	var paths []path
 	for _, a := range list {
-		if n := after.root().find(a.path); n == nil || !a.value.raw && n.text != a.said() {
+		if n := after.root().find(a.path); n == nil || n.text != a.said() {
 			return "", fmt.Errorf("%w: %s", errEdit, a.path)
 		}
 		paths = append(paths, a.path)

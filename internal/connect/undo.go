@@ -65,6 +65,13 @@ func (c *Client) takeOut(f *file, keep bool) (text string, kept []written, err e
 			return "", nil, err
 		}
 	}
+	var paths []path
+	for _, w := range f.record.Written {
+		paths = append(paths, w.Path)
+	}
+	if !slices.Equal(others(c.begin(f.text), d, paths), others(u.text, u.now, paths)) {
+		return "", nil, errEdit
+	}
 	return u.text, kept, nil
 }
 
