@@ -383,14 +383,13 @@ func (k *connecting) revoke(ctx context.Context) error {
 // prove does what the client does first, and tells how it went.
 func (k *connecting) prove(ctx context.Context, t connect.Target, file string) error {
 	fmt.Fprintf(k.out, "\nWhat %s does with it:\n\n", k.client.Title)
-	d := &doctor{env: k.env}
-	handshake(ctx, d, k.client, t)
-	failed := 0
-	for _, r := range d.results {
-		if r.Status == probe.Fail {
-			failed++
-		}
+	whose, err := probe.ClientNamed(k.client.Name)
+	if err != nil {
+		return err
 	}
+	d := &doctor{env: k.env, model: t.Model, report: newReport(k.env, whose)}
+	d.remote(ctx, t.Base, t.Key)
+	failed := d.count(probe.Fail)
 	if k.env.json {
 		out := struct {
 			Client string         `json:"client"`
@@ -406,14 +405,9 @@ func (k *connecting) prove(ctx context.Context, t connect.Target, file string) e
 		}
 	}
 	if failed > 0 {
-		return &exitError{code: exitUnhealthy, silent: k.env.json, err: fmt.Errorf("%s is set up, but %d of %d checks failed; 'limen connect %s --undo' takes it back",
+		return &exitError{code: exitFailure, silent: k.env.json, err: fmt.Errorf("%s is set up, but %d of %d checks failed; 'limen connect %s --undo' takes it back",
 			k.client.Title, failed, len(d.results), k.client.Name)}
 	}
 	fmt.Fprintf(k.out, "\n%s uses %s at %s.\n", k.client.Title, t.Model, t.Base)
 	return nil
-}
-
-// handshake makes the checks that stand for what a client does first.
-func handshake(ctx context.Context, d *doctor, _ *connect.Client, t connect.Target) {
-	d.remote(ctx, t.Base, t.Key, t.Model)
 }

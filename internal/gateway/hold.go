@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -61,6 +63,9 @@ func (g *Gateway) affordImage(c *Call, prompt []byte) error {
 // hold holds an amount, and notes it in the journal.
 func (g *Gateway) hold(c *Call, worst money.Amount) error {
 	held, err := c.Key.Payer.Hold(c.ctx, worst, c.Started)
+	if e, ok := errors.AsType[*llm.Error](err); ok && e.Kind == llm.OverBudget {
+		e.Message += fmt.Sprintf(" It may cost $%s; what it costs at most is less when it limits the length of its answer.", worst)
+	}
 	if err != nil {
 		return err
 	}
