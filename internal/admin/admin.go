@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/budget"
@@ -80,6 +79,7 @@ func (a *API) Handler() http.Handler {
 	} {
 		mux.HandleFunc(pattern, a.serve(operation))
 	}
+	mux.HandleFunc("GET /api/v1/usage/export", a.export)
 	mux.HandleFunc("/", a.serve(func(r *http.Request) (any, error) {
 		return nil, llm.Errorf(llm.NotFound, "There is no admin operation %s %s.", r.Method, r.URL.Path)
 	}))
@@ -106,13 +106,19 @@ func (a *API) serve(op operation) http.HandlerFunc {
 				return
 			}
 		}
-		e := llm.AsError(err)
-		if e.Kind == llm.Internal {
-			a.Log.Error("an admin operation failed", "operation", r.Pattern, "error", err)
-		}
-		w.WriteHeader(openai.Status(e))
-		w.Write(append(openai.AppendError(nil, e), '\n'))
+		a.fail(w, r, err)
 	}
+}
+
+// fail answers with an error.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := llm.AsError(err)
+	if e.Kind == llm.Internal {
+		a.Log.Error("an admin operation failed", "operation", r.Pattern, "error", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(openai.Status(e))
+	w.Write(append(openai.AppendError(nil, e), '\n'))
 }
 
 // decode reads a body into a struct, strictly: an unknown member is an
@@ -252,143 +258,6 @@ func (a *API) listModels(*http.Request) (any, error) {
 		Models []Model         `json:"models"`
 		Facts  provider.Origin `json:"facts"` // about models, where their providers say nothing
 	}{models, a.Catalog.Facts().Origin()}, nil
-}
-
-// Tokens are the counters of usage, disjoint.
-type Tokens struct {
-	Input      int64 `json:"input_tokens"`
-	CacheRead  int64 `json:"cache_read_tokens"`
-	CacheWrite int64 `json:"cache_write_tokens"`
-	Output     int64 `json:"output_tokens"`
-	Reasoning  int64 `json:"reasoning_tokens"`
-	Total      int64 `json:"total_tokens"`
-}
-
-func newTokens(u llm.Usage) Tokens {
-	return Tokens{u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Total()}
-}
-
-// Sum is the usage of some calls.
-type Sum struct {
-	Calls     int64 `json:"calls"`
-	Failed    int64 `json:"failed"`
-	Estimated int64 `json:"estimated"` // calls whose tokens are an estimate
-	Tokens
-	BytesIn  int64 `json:"bytes_in"`
-	BytesOut int64 `json:"bytes_out"`
-}
-
-// UsageRow is the sum of one group.
-type UsageRow struct {
-	Key      string `json:"key,omitempty"`      // ID
-	KeyName  string `json:"key_name,omitempty"` // as it is now
-	Model    string `json:"model,omitempty"`
-	Provider string `json:"provider,omitempty"`
-	Day      string `json:"day,omitempty"` // 2006-01-02, UTC
-	Sum
-}
-
-// Usage is the answer of GET /api/v1/usage: the sum of all, and by groups.
-type Usage struct {
-	Sum
-	By     []string   `json:"by"`
-	Groups []UsageRow `json:"groups"`
-}
-
-func newSum(r store.UsageRow) Sum {
-	return Sum{Calls: r.Calls, Failed: r.Failed, Estimated: r.Estimate, Tokens: newTokens(r.Usage), BytesIn: r.BytesIn, BytesOut: r.BytesOut}
-}
-
-// filter reads since, until (RFC 3339 or a date), key and model.
-func (a *API) filter(r *http.Request) (f store.CallFilter, err error) {
-	q := r.URL.Query()
-	if f.Since, err = parseTime("since", q.Get("since")); err != nil {
-		return f, err
-	}
-	if f.Until, err = parseTime("until", q.Get("until")); err != nil {
-		return f, err
-	}
-	f.Model = q.Get("model")
-	if ref := q.Get("key"); ref != "" {
-		k, err := a.Keys.Find(ref)
-		if err != nil {
-			return f, err
-		}
-		f.KeyID = k.ID
-	}
-	return f, nil
-}
-
-func parseTime(param, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, llm.InvalidParam("invalid_value", param, "%s is a date such as 2026-01-31 or a time such as 2026-01-31T15:00:00Z.", param)
-}
-
-func (a *API) usage(r *http.Request) (any, error) {
-	filter, err := a.filter(r)
-	if err != nil {
-		return nil, err
-	}
-	var by []store.Dimension
-	if text := r.URL.Query().Get("by"); text != "" {
-		for _, name := range strings.Split(text, ",") {
-			d := store.Dimension(strings.TrimSpace(name))
-			if !store.IsDimension(d) {
-				return nil, llm.InvalidParam("invalid_value", "by", "Usage is grouped by key, model, provider and day, not by %q.", name)
-			}
-			by = append(by, d)
-		}
-	}
-	if err := a.settle(r.Context()); err != nil {
-		return nil, err
-	}
-	total, err := a.Store.Usage(r.Context(), filter, nil)
-	if err != nil {
-		return nil, err
-	}
-	out := Usage{Sum: newSum(total[0]), By: []string{}, Groups: []UsageRow{}}
-	if len(by) == 0 {
-		return out, nil
-	}
-	rows, err := a.Store.Usage(r.Context(), filter, by)
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		out.Groups = append(out.Groups, a.usageRow(row, by))
-	}
-	for _, d := range by {
-		out.By = append(out.By, string(d))
-	}
-	return out, nil
-}
-
-func (a *API) usageRow(row store.UsageRow, by []store.Dimension) UsageRow {
-	out := UsageRow{Sum: newSum(row)}
-	for i, d := range by {
-		value := row.Group[i]
-		switch d {
-		case store.ByKey:
-			out.Key = value
-			if k := a.Keys.Lookup(value); k != nil {
-				out.KeyName = k.Name
-			}
-		case store.ByModel:
-			out.Model = value
-		case store.ByProvider:
-			out.Provider = value
-		case store.ByDay:
-			out.Day = value
-		}
-	}
-	return out
 }
 
 // settle brings what the journal holds to the store, so that sums are whole.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -16,6 +17,9 @@ type Call struct {
 	RequestID     string    `json:"request_id"`
 	Time          time.Time `json:"time"`
 	Key           string    `json:"key"`
+	KeyName       string    `json:"key_name,omitempty"` // as it is now
+	Team          string    `json:"team,omitempty"`
+	TeamName      string    `json:"team_name,omitempty"` // as it is now
 	Operation     string    `json:"operation"`
 	Model         string    `json:"model"`
 	Provider      string    `json:"provider"`
@@ -26,9 +30,15 @@ type Call struct {
 	FirstByteMs   float64   `json:"first_byte_ms"`
 	TotalMs       float64   `json:"total_ms"`
 	Tokens
-	Estimated bool  `json:"estimated"`
-	BytesIn   int64 `json:"bytes_in"`
-	BytesOut  int64 `json:"bytes_out"`
+	Estimated bool `json:"estimated"`
+	// Cost is what the vendors take; null when that is not known.
+	Cost *money.Amount `json:"cost_usd"`
+	// Charge is what budgets pay.
+	Charge   money.Amount `json:"charge_usd"`
+	Service  string       `json:"service,omitempty"` // of the upstream, where it is not the usual one
+	Tags     []string     `json:"tags,omitempty"`    // name=value
+	BytesIn  int64        `json:"bytes_in"`
+	BytesOut int64        `json:"bytes_out"`
 	// Notes are what translation could not say as it was written.
 	Notes []string `json:"notes,omitempty"`
 	// Account is the provider's credential that served the call.
@@ -41,16 +51,24 @@ type Call struct {
 	CacheMiss string `json:"cache_miss,omitempty"`
 }
 
-func newCall(c *store.Call) Call {
-	return Call{
-		RequestID: requestIDPrefix + c.ID, Time: c.Started.UTC(), Key: c.KeyID, Operation: c.Operation, Model: c.Model, Provider: c.Provider,
+func newCall(c *store.Call, names *names) Call {
+	out := Call{
+		RequestID: requestIDPrefix + c.ID, Time: c.Started.UTC(), Key: c.KeyID, KeyName: names.key(c.KeyID), Team: c.Team, TeamName: names.teams[c.Team],
+		Operation: c.Operation, Model: c.Model, Provider: c.Provider,
 		UpstreamModel: c.UpstreamModel, Stream: c.Stream, Status: c.Status, Error: c.Error,
-		FirstByteMs: float64(c.FirstByte.Microseconds()) / 1000, TotalMs: float64(c.Total.Microseconds()) / 1000,
-		Tokens: newTokens(c.Usage), Estimated: c.Usage.Estimated, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
+		FirstByteMs: millis(c.FirstByte), TotalMs: millis(c.Total),
+		Tokens: newTokens(c.Usage), Estimated: c.Usage.Estimated, Charge: c.Charge, Service: c.Usage.Service.String(), BytesIn: c.BytesIn, BytesOut: c.BytesOut,
+		Tags:    strings.FieldsFunc(c.Tags, func(r rune) bool { return r == '\n' }),
 		Notes:   strings.FieldsFunc(c.Notes, func(r rune) bool { return r == ',' }),
 		Account: c.Account, Steps: store.DecodeSteps(c.Steps), CacheMiss: c.CacheMiss,
 	}
+	if c.Priced {
+		out.Cost = &c.Cost
+	}
+	return out
 }
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // requestIDPrefix stands before a call's ID where clients see it.
 const requestIDPrefix = "req_"
@@ -58,8 +76,43 @@ const requestIDPrefix = "req_"
 // maxCalls bounds one page of calls.
 const maxCalls = 10000
 
+// callFilter reads what filter does, status, failed and cost_min.
+func (a *API) callFilter(r *http.Request, names *names) (f store.CallFilter, err error) {
+	q := r.URL.Query()
+	if f.Filter, err = a.filter(q, names, time.UTC); err != nil {
+		return f, err
+	}
+	if text := q.Get("status"); text != "" {
+		if f.Status, err = strconv.Atoi(text); err != nil || f.Status < 100 || f.Status > 599 {
+			return f, llm.InvalidParam("invalid_value", "status", "status is an HTTP status such as 429.")
+		}
+	}
+	if text := q.Get("failed"); text != "" {
+		if f.Failed, err = strconv.ParseBool(text); err != nil {
+			return f, llm.InvalidParam("invalid_value", "failed", "failed is true or false.")
+		}
+	}
+	if text := q.Get("cost_min"); text != "" {
+		if f.MinCost, err = money.Parse(text); err != nil {
+			return f, llm.InvalidParam("invalid_value", "cost_min", "cost_min is no amount: %v.", err)
+		}
+	}
+	return f, nil
+}
+
+// Calls is the answer of GET /api/v1/calls: a page of the newest.
+type Calls struct {
+	Calls []Call `json:"calls"`
+	// Next is what the next page has as 'before'; empty when this is the last.
+	Next string `json:"next,omitempty"`
+}
+
 func (a *API) calls(r *http.Request) (any, error) {
-	filter, err := a.filter(r)
+	names, err := a.names(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	filter, err := a.callFilter(r, names)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +129,12 @@ func (a *API) calls(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Calls []Call `json:"calls"`
-	}{[]Call{}}
+	out := Calls{Calls: []Call{}}
 	for i := range rows {
-		out.Calls = append(out.Calls, newCall(&rows[i]))
+		out.Calls = append(out.Calls, newCall(&rows[i], names))
+	}
+	if len(rows) == limit {
+		out.Next = out.Calls[limit-1].RequestID
 	}
 	return out, nil
 }
@@ -88,6 +142,10 @@ func (a *API) calls(r *http.Request) (any, error) {
 // showCall answers with one record.
 func (a *API) showCall(r *http.Request) (any, error) {
 	if err := a.settle(r.Context()); err != nil {
+		return nil, err
+	}
+	names, err := a.names(r.Context())
+	if err != nil {
 		return nil, err
 	}
 	id := r.PathValue("call")
@@ -98,5 +156,5 @@ func (a *API) showCall(r *http.Request) (any, error) {
 	case err != nil:
 		return nil, err
 	}
-	return newCall(&c), nil
+	return newCall(&c, names), nil
 }

@@ -98,23 +98,67 @@ func (t within) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
-	w := &recorder{header: http.Header{}, status: http.StatusOK}
-	t.handler.ServeHTTP(w, r)
-	return &http.Response{StatusCode: w.status, Header: w.header, Body: io.NopCloser(&w.body), Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, nil
+	body, writer := io.Pipe()
+	w := &answer{header: http.Header{}, body: writer, begun: make(chan struct{})}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer w.end()
+		t.handler.ServeHTTP(w, r)
+	}()
+	<-w.begun
+	return &http.Response{StatusCode: w.status, Header: w.header, Body: &answerBody{body, over}, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, nil
 }
 
-// recorder takes an answer.
-type recorder struct {
+// answer is that of a handler, which is read while it is written.
+type answer struct {
 	header http.Header
 	status int
-	body   bytes.Buffer
+	body   *io.PipeWriter
+	begun  chan struct{} // closed when the status is known
 }
 
-func (r *recorder) Header() http.Header         { return r.header }
-func (r *recorder) WriteHeader(status int)      { r.status = status }
-func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (a *answer) Header() http.Header { return a.header }
 
-// maxAnswer bounds an answer of the admin API.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+		close(a.begun)
+	}
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}
+
+// end ends the answer, also when the handler broke it off.
+func (a *answer) end() {
+	p := recover()
+	if p != nil && p != http.ErrAbortHandler {
+		panic(p)
+	}
+	a.WriteHeader(http.StatusOK)
+	if p != nil {
+		a.body.CloseWithError(io.ErrUnexpectedEOF)
+		return
+	}
+	a.body.Close()
+}
+
+// answerBody is a body whose handler has ended when it is closed.
+type answerBody struct {
+	io.ReadCloser
+	over <-chan struct{}
+}
+
+func (b *answerBody) Close() error {
+	err := b.ReadCloser.Close()
+	<-b.over
+	return err
+}
+
+// maxAnswer bounds an answer of the admin API that is a document.
 const maxAnswer = 256 << 20
 
 // do calls an operation. in and out are documents; nil is none.
@@ -127,32 +171,61 @@ func (c *client) do(ctx context.Context, method, path string, in, out any) error
 		}
 		body = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+"/api/v1"+path, body)
+	resp, err := c.send(ctx, c.http, method, path, body)
 	if err != nil {
 		return err
-	}
-	if c.password != "" {
-		req.Header.Set("Authorization", "Bearer "+c.password)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return fmt.Errorf("%s does not answer: %w", c.where, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusOK {
-		var said struct {
-			Error struct{ Message string }
-		}
-		if json.Unmarshal(text, &said) == nil && said.Error.Message != "" {
-			return errors.New(said.Error.Message)
-		}
-		return fmt.Errorf("%s answered %s; is LIMEN_URL the address of a Limen gateway?", c.where, resp.Status)
-	}
 	return json.Unmarshal(text, out)
+}
+
+// stream copies an answer of any length, which may take any time.
+func (c *client) stream(ctx context.Context, path string, to io.Writer) error {
+	patient := *c.http
+	patient.Timeout = 0
+	resp, err := c.send(ctx, &patient, "GET", path, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(to, resp.Body); err != nil {
+		return fmt.Errorf("what was written is not whole: %w", err)
+	}
+	return nil
+}
+
+// send calls an operation, and returns its answer unless it failed.
+func (c *client) send(ctx context.Context, by *http.Client, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+"/api/v1"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if c.password != "" {
+		req.Header.Set("Authorization", "Bearer "+c.password)
+	}
+	resp, err := by.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s does not answer: %w", c.where, err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Error struct{ Message string }
+	}
+	if json.Unmarshal(text, &said) == nil && said.Error.Message != "" {
+		return nil, errors.New(said.Error.Message)
+	}
+	return nil, fmt.Errorf("%s answered %s; is LIMEN_URL the address of a Limen gateway?", c.where, resp.Status)
 }
 
 // with connects, calls f, and lets go.

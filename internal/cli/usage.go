@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/url"
@@ -11,47 +12,33 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/limen-gateway/limen/internal/admin"
+	"github.com/limen-gateway/limen/internal/money"
 )
 
-func (e *env) usageCommand() *cobra.Command {
-	var (
-		by, since, until, key, model string
-		calls                        int
-	)
-	c := &cobra.Command{
-		Use:   "usage",
-		Short: "Show calls and tokens by key, model, provider and day",
-		Long: `Usage sums up the record of calls. Tokens are in disjoint counters: what was read from a
-cache is not in the input, reasoning is not in the output. With --calls the newest calls
-are listed one by one.`,
-		Example: `  limen usage --by key,model --since 7d
-  limen usage --by day --key alice --json
-  limen usage --calls 20`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			query := url.Values{}
-			for name, value := range map[string]string{"key": key, "model": model, "since": ago(since, time.Now()), "until": ago(until, time.Now())} {
-				if value != "" {
-					query.Set(name, value)
-				}
-			}
-			return e.with(c.Context(), func(api *client) error {
-				if calls > 0 {
-					return e.listCalls(c, api, query, calls)
-				}
-				query.Set("by", by)
-				return e.sumUsage(c, api, query)
-			})
-		},
-	}
+// filters are the flags that choose calls.
+type filters struct{ since, until, key, team, model, provider, tag string }
+
+func (f *filters) flags(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&by, "by", "key,model", "what to group by: key, model, provider, day, in any combination")
-	flags.StringVar(&since, "since", "", "from when on: 7d, 12h, or a date such as 2026-01-31")
-	flags.StringVar(&until, "until", "", "until when, likewise")
-	flags.StringVar(&key, "key", "", "only of this key")
-	flags.StringVar(&model, "model", "", "only of this model")
-	flags.IntVar(&calls, "calls", 0, "list this many of the newest calls instead")
-	return c
+	flags.StringVar(&f.since, "since", "", "from when on: 7d, 12h, or a date such as 2026-01-31")
+	flags.StringVar(&f.until, "until", "", "until when, likewise")
+	flags.StringVar(&f.key, "key", "", "only of this key")
+	flags.StringVar(&f.team, "team", "", "only of this team's own keys")
+	flags.StringVar(&f.model, "model", "", "only of this model")
+	flags.StringVar(&f.provider, "provider", "", "only those that this provider served")
+	flags.StringVar(&f.tag, "tag", "", "only with this tag: name=value, or a name")
+}
+
+func (f *filters) query() url.Values {
+	query, now := url.Values{}, time.Now()
+	for name, value := range map[string]string{
+		"since": ago(f.since, now), "until": ago(f.until, now), "key": f.key, "team": f.team, "model": f.model, "provider": f.provider, "tag": f.tag,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
 }
 
 // ago turns a duration back from now into a time; anything else stays.
@@ -67,61 +54,160 @@ func ago(text string, now time.Time) string {
 	return text
 }
 
-func (e *env) sumUsage(c *cobra.Command, api *client, query url.Values) error {
+// format is that of the output; --json is the same as --format json.
+func (e *env) format(chosen string, known ...string) (string, error) {
+	if e.json {
+		chosen = "json"
+	}
+	for _, name := range known {
+		if chosen == name {
+			return name, nil
+		}
+	}
+	return "", usageError("--format is %s, not %q", strings.Join(known, ", "), chosen)
+}
+
+func (e *env) usageCommand() *cobra.Command {
+	var (
+		choice           filters
+		by, zone, format string
+		calls            int
+	)
+	c := &cobra.Command{
+		Use:   "usage",
+		Short: "Show calls, tokens and cost by key, model, day and more",
+		Long: `Usage sums up the record of calls. Tokens are in disjoint counters: what was read from a
+cache is not in the input, reasoning is not in the output. Sums are kept by the hour, so
+that --since and --until are cut to whole hours. With --calls the newest calls are listed
+one by one, as 'limen calls' does.`,
+		Example: `  limen usage --by key,model --since 7d
+  limen usage --by month,team --zone Europe/Berlin --format csv
+  limen usage --by tag --tag project --since 30d
+  limen usage --by day --key alice --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			format, err := e.format(format, "table", "csv", "json")
+			if err != nil {
+				return err
+			}
+			query := choice.query()
+			return e.with(c.Context(), func(api *client) error {
+				if calls > 0 {
+					return e.listCalls(c, api, query, calls, format)
+				}
+				query.Set("by", by)
+				query.Set("zone", zone)
+				return e.sumUsage(c, api, query, format)
+			})
+		},
+	}
+	choice.flags(c)
+	flags := c.Flags()
+	flags.StringVar(&by, "by", "key,model", "what to group by, in any combination: hour, day, week, month, key, team, model, provider, upstream_model, tag")
+	flags.StringVar(&zone, "zone", "UTC", "time zone in which days begin, such as Europe/Berlin")
+	flags.StringVar(&format, "format", "table", "table, csv or json")
+	flags.IntVar(&calls, "calls", 0, "list this many of the newest calls instead")
+	return c
+}
+
+func (e *env) sumUsage(c *cobra.Command, api *client, query url.Values, format string) error {
 	var out admin.Usage
 	if err := api.do(c.Context(), "GET", "/usage?"+query.Encode(), nil, &out); err != nil {
 		return err
 	}
-	return e.print(out, func(w io.Writer) {
-		for _, d := range out.By {
-			fmt.Fprintf(w, "%s\t", strings.ToUpper(d))
-		}
-		fmt.Fprintln(w, "CALLS\tFAILED\tINPUT\tCACHE READ\tCACHE WRITE\tOUTPUT\tREASONING\tESTIMATED")
-		for _, g := range out.Groups {
-			for _, d := range out.By {
-				fmt.Fprintf(w, "%s\t", groupValue(g, d))
-			}
-			printSum(w, g.Sum)
-		}
-		for range out.By {
-			fmt.Fprint(w, "\t")
-		}
-		printSum(w, out.Sum)
-	})
+	switch format {
+	case "csv":
+		return out.WriteCSV(e.stdout)
+	case "json":
+		return writeJSON(e.stdout, out)
+	}
+	return e.print(out, func(w io.Writer) { printUsage(w, &out) })
 }
 
-func groupValue(g admin.UsageRow, dimension string) string {
+// sumColumns are the columns of a table of sums. Those that are optional are
+// shown where there is something in them.
+var sumColumns = []struct {
+	title    string
+	optional bool
+	cell     func(*admin.Sum) string
+}{
+	{"CALLS", false, func(s *admin.Sum) string { return fmt.Sprint(s.Calls) }},
+	{"FAILED", false, func(s *admin.Sum) string { return fmt.Sprint(s.Failed) }},
+	{"COST", false, func(s *admin.Sum) string { return costText(s.Cost, s.Unpriced) }},
+	{"CHARGED", true, func(s *admin.Sum) string {
+		if s.Charge == s.Cost {
+			return "0"
+		}
+		return s.Charge.String()
+	}},
+	{"INPUT", false, func(s *admin.Sum) string { return fmt.Sprint(s.Input) }},
+	{"CACHE READ", false, func(s *admin.Sum) string { return fmt.Sprint(s.CacheRead) }},
+	{"CACHE WRITE", false, func(s *admin.Sum) string { return fmt.Sprint(s.CacheWrite) }},
+	{"1H WRITE", true, func(s *admin.Sum) string { return fmt.Sprint(s.HourWrite) }},
+	{"AUDIO IN", true, func(s *admin.Sum) string { return fmt.Sprint(s.AudioIn) }},
+	{"OUTPUT", false, func(s *admin.Sum) string { return fmt.Sprint(s.Output) }},
+	{"REASONING", false, func(s *admin.Sum) string { return fmt.Sprint(s.Reasoning) }},
+	{"AUDIO OUT", true, func(s *admin.Sum) string { return fmt.Sprint(s.AudioOut) }},
+	{"IMAGES OUT", true, func(s *admin.Sum) string { return fmt.Sprint(s.ImageOut) }},
+	{"SEARCHES", true, func(s *admin.Sum) string { return fmt.Sprint(s.Searches) }},
+	{"ESTIMATED", false, func(s *admin.Sum) string { return fmt.Sprint(s.Estimated) }},
+	{"MS", false, func(s *admin.Sum) string { return fmt.Sprintf("%.0f", s.MeanMs) }},
+	{"FIRST MS", false, func(s *admin.Sum) string { return fmt.Sprintf("%.0f", s.MeanFirstByte) }},
+}
+
+func printUsage(w io.Writer, out *admin.Usage) {
+	shown := sumColumns[:0:0]
+	for _, column := range sumColumns {
+		if !column.optional || column.cell(&out.Sum) != "0" {
+			shown = append(shown, column)
+		}
+	}
+	var line []string
+	for _, d := range out.By {
+		line = append(line, strings.ToUpper(strings.ReplaceAll(d, "_", " ")))
+	}
+	for _, column := range shown {
+		line = append(line, column.title)
+	}
+	fmt.Fprintln(w, strings.Join(line, "\t"))
+	printLine := func(group []string, s *admin.Sum) {
+		for _, column := range shown {
+			group = append(group, column.cell(s))
+		}
+		fmt.Fprintln(w, strings.Join(group, "\t"))
+	}
+	for i := range out.Groups {
+		g := &out.Groups[i]
+		var group []string
+		for _, d := range out.By {
+			group = append(group, groupValue(g, d))
+		}
+		printLine(group, &g.Sum)
+	}
+	printLine(make([]string, len(out.By)), &out.Sum)
+}
+
+// costText is a sum in dollars, and how many calls are not in it.
+func costText(cost money.Amount, unpriced int64) string {
+	if unpriced == 0 {
+		return cost.String()
+	}
+	calls := "1 call"
+	if unpriced > 1 {
+		calls = fmt.Sprint(unpriced, " calls")
+	}
+	if cost == 0 {
+		return calls + " of unknown price"
+	}
+	return cost.String() + " + " + calls + " of unknown price"
+}
+
+func groupValue(g *admin.UsageRow, dimension string) string {
 	switch dimension {
 	case "key":
-		if g.KeyName != "" {
-			return g.KeyName
-		}
-		return g.Key
-	case "model":
-		return g.Model
-	case "provider":
-		return orDash(g.Provider)
+		return orDash(cmp.Or(g.KeyName, g.Key))
+	case "team":
+		return orDash(cmp.Or(g.TeamName, g.Team))
 	}
-	return g.Day
-}
-
-func printSum(w io.Writer, s admin.Sum) {
-	fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Calls, s.Failed, s.Input, s.CacheRead, s.CacheWrite, s.Output, s.Reasoning, s.Estimated)
-}
-
-func (e *env) listCalls(c *cobra.Command, api *client, query url.Values, n int) error {
-	query.Set("limit", strconv.Itoa(n))
-	var out struct {
-		Calls []admin.Call `json:"calls"`
-	}
-	if err := api.do(c.Context(), "GET", "/calls?"+query.Encode(), nil, &out); err != nil {
-		return err
-	}
-	return e.print(out, func(w io.Writer) {
-		fmt.Fprintln(w, "TIME\tREQUEST\tKEY\tMODEL\tPROVIDER\tSTATUS\tERROR\tMS\tIN\tOUT")
-		for _, call := range out.Calls {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%.0f\t%d\t%d\n", call.Time.Local().Format("2006-01-02 15:04:05"), call.RequestID, call.Key, call.Model,
-				orDash(call.Provider), call.Status, orDash(call.Error), call.TotalMs, call.Input+call.CacheRead+call.CacheWrite, call.Output+call.Reasoning)
-		}
-	})
+	return orDash(g.Value(dimension))
 }

@@ -41,7 +41,10 @@ func printWhy(w io.Writer, c *admin.Call) {
 	}
 	fmt.Fprintf(w, "Request\t%s\n", c.RequestID)
 	fmt.Fprintf(w, "Time\t%s\n", c.Time.Local().Format(time.DateTime))
-	fmt.Fprintf(w, "Key\t%s\n", orDash(c.Key))
+	fmt.Fprintf(w, "Key\t%s\n", named(c.KeyName, c.Key))
+	if c.Team != "" {
+		fmt.Fprintf(w, "Team\t%s\n", named(c.TeamName, c.Team))
+	}
 	fmt.Fprintf(w, "Asked for\t%s of %s\n", c.Operation, orDash(c.Model))
 	fmt.Fprintf(w, "Outcome\t%s after %s\n", outcome, ms(c.TotalMs))
 	if c.Provider != "" {
@@ -51,6 +54,10 @@ func printWhy(w io.Writer, c *admin.Call) {
 		fmt.Fprintf(w, "First byte\tafter %s\n", ms(c.FirstByteMs))
 	}
 	fmt.Fprintf(w, "Tokens\t%s\n", tokensOf(c))
+	fmt.Fprintf(w, "Cost\t%s\n", costOf(c))
+	if len(c.Tags) > 0 {
+		fmt.Fprintf(w, "Tags\t%s\n", strings.Join(c.Tags, ", "))
+	}
 	if len(c.Notes) > 0 {
 		fmt.Fprintf(w, "Notes\t%s\n", strings.Join(c.Notes, ", "))
 	}
@@ -83,9 +90,40 @@ func with(word, text, known string) string {
 func ms(n float64) string { return fmt.Sprintf("%.0f ms", n) }
 
 func tokensOf(c *admin.Call) string {
-	text := fmt.Sprintf("%d in, %d read from a cache, %d written to it, %d out, %d of reasoning", c.Input, c.CacheRead, c.CacheWrite, c.Output, c.Reasoning)
+	text := fmt.Sprintf("%d in, %d read from a cache, %d written to it, %d out, %d of reasoning", c.Input, c.CacheRead, c.CacheWrite+c.HourWrite, c.Output, c.Reasoning)
+	for _, kind := range []struct {
+		n    int64
+		what string
+	}{{c.AudioIn, "of sound in"}, {c.AudioOut, "of sound out"}, {c.ImageOut, "of images out"}} {
+		if kind.n > 0 {
+			text += fmt.Sprintf(", %d %s", kind.n, kind.what)
+		}
+	}
 	if c.Estimated {
 		text += " (estimated)"
 	}
 	return text
+}
+
+// named is a name with its ID; the ID alone when the name is not known.
+func named(name, id string) string {
+	if name == "" {
+		return orDash(id)
+	}
+	return name + " (" + id + ")"
+}
+
+// costOf is what a call costs, and what budgets pay where that is not the same.
+func costOf(c *admin.Call) string {
+	cost := "unknown"
+	if c.Cost != nil {
+		cost = "$" + c.Cost.String()
+	}
+	if c.Cost == nil && c.Charge > 0 || c.Cost != nil && *c.Cost != c.Charge {
+		cost += ", charged $" + c.Charge.String()
+	}
+	if c.Service != "" {
+		cost += " (" + c.Service + ")"
+	}
+	return cost
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -59,9 +61,9 @@ type Step struct {
 const callColumns = "id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us, bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated, notes, account, steps, cache_miss, " +
 	"team, cache_write_hour, audio_in, audio_out, image_out, searches, service, priced, cost, charge, tags"
 
-// AddCalls stores records in one transaction and books what they charge. A
-// record that is there already stays as it is, and is not booked again: the
-// journal may be read again after a crash.
+// AddCalls stores records in one transaction, books what they charge, and adds
+// them to the sums of usage. A record that is there already stays as it is, and
+// counts no further: the journal may be read again after a crash.
 func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
 	return s.inConnTx(ctx, func(conn *sql.Conn, tx *sql.Tx) error {
 		var added []*Call
@@ -72,12 +74,15 @@ func (s *Store) AddCalls(ctx context.Context, calls []Call) error {
 		if err != nil {
 			return fmt.Errorf("store: calls: %w", err)
 		}
+		if err := s.sumUp(ctx, conn, tx, added); err != nil {
+			return err
+		}
 		used := map[string]int64{}
 		for _, c := range added {
 			used[c.KeyID] = max(used[c.KeyID], c.Started.UnixMilli())
 		}
-		for id, at := range used {
-			if _, err := tx.ExecContext(ctx, "UPDATE keys SET last_used_ms = $1 WHERE id = $2 AND last_used_ms < $1", at, id); err != nil {
+		for _, id := range slices.Sorted(maps.Keys(used)) { // in one order, so that no two gateways wait for each other
+			if _, err := tx.ExecContext(ctx, "UPDATE keys SET last_used_ms = $1 WHERE id = $2 AND last_used_ms < $1", used[id], id); err != nil {
 				return fmt.Errorf("store: %w", err)
 			}
 		}
@@ -102,7 +107,7 @@ func insertCalls(ctx context.Context, driverConn any, calls []Call) (added []*Ca
 		c, u := &calls[i], &calls[i].Usage
 		row = row[:0]
 		for k, value := range [...]driver.Value{
-			c.ID, c.KeyID, c.Operation, storable(c.Model), storable(c.Provider), storable(c.UpstreamModel),
+			c.ID, c.KeyID, c.Operation, indexable(c.Model), indexable(c.Provider), indexable(c.UpstreamModel),
 			c.Stream, int64(c.Status), c.Error, c.Started.UnixMilli(), c.FirstByte.Microseconds(), c.Total.Microseconds(), c.BytesIn, c.BytesOut,
 			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Estimated, storable(c.Notes),
 			storable(c.Account), storable(c.Steps), storable(c.CacheMiss),
@@ -132,145 +137,150 @@ func storable(name string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(name, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// CallFilter chooses records; zero members choose all.
-type CallFilter struct {
-	Since, Until time.Time // by start
-	KeyID        string
-	Model        string
+// maxIndexed bounds a name that is part of an index, for which Postgres has
+// 2,704 bytes in all. The gateway's own names are shorter.
+const maxIndexed = 400
+
+// indexable is a name as it can be stored and found by an index.
+func indexable(name string) string {
+	name = storable(name)
+	if len(name) <= maxIndexed {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxIndexed], "")
 }
 
-// where is the condition and its arguments, numbered from 1.
-func (f CallFilter) where() (string, []any) {
-	var (
-		terms []string
-		args  []any
-	)
-	add := func(term string, arg any) {
-		args = append(args, arg)
-		terms = append(terms, fmt.Sprintf(term, len(args)))
-	}
+// Filter chooses calls; zero members choose all.
+type Filter struct {
+	Since, Until time.Time // by start
+	KeyID        string
+	Team         string // ID
+	Model        string
+	Provider     string
+	Tag          string // "name=value", or a name with whatever value
+}
+
+// CallFilter chooses records; zero members choose all.
+type CallFilter struct {
+	Filter
+	Status  int
+	Failed  bool
+	MinCost money.Amount
+}
+
+// where is the condition.
+func (f *CallFilter) where() *terms {
+	var t terms
 	// The id begins with the time, so that it is the index for ranges.
 	if !f.Since.IsZero() {
-		add("id >= $%d", idPrefix(f.Since))
+		t.add("id >= $%d", idPrefix(f.Since))
 	}
 	if !f.Until.IsZero() {
-		add("id < $%d", idPrefix(f.Until))
+		t.add("id < $%d", idPrefix(f.Until))
 	}
-	if f.KeyID != "" {
-		add("key_id = $%d", f.KeyID)
+	t.equal("key_id", f.KeyID)
+	if f.KeyID != "" && f.Model != "" { // the index by key has the model, too; that by model alone would be the worse
+		t.add("model || '' = $%d", indexable(f.Model))
+	} else {
+		t.equal("model", indexable(f.Model))
 	}
-	if f.Model != "" {
-		add("model = $%d", f.Model)
+	t.equal("team", f.Team)
+	t.equal("provider", f.Provider)
+	if f.Tag != "" {
+		t.add("REPLACE('\n' || tags || '\n', $%d, '') <> '\n' || tags || '\n'", "\n"+tagPart(f.Tag))
 	}
-	if len(terms) == 0 {
-		return "", nil
+	if f.Failed || f.Status >= 400 { // which is an index
+		t.list = append(t.list, "error <> ''")
 	}
-	return " WHERE " + strings.Join(terms, " AND "), args
+	if f.Status != 0 {
+		t.add("status = $%d", f.Status)
+	}
+	if f.MinCost != 0 {
+		t.add("cost >= $%d", int64(f.MinCost))
+	}
+	return &t
+}
+
+// tagPart is how a tag that is looked for stands in a line of Call.Tags.
+func tagPart(tag string) string {
+	if strings.Contains(tag, "=") {
+		return tag + "\n"
+	}
+	return tag + "="
+}
+
+// terms are conditions that hold together, and their arguments.
+type terms struct {
+	list []string
+	args []any
+}
+
+// add adds a condition with one argument, whose number stands for %d.
+func (t *terms) add(term string, arg any) {
+	t.args = append(t.args, arg)
+	t.list = append(t.list, fmt.Sprintf(term, len(t.args)))
+}
+
+// equal adds that a column has a value, unless that is "".
+func (t *terms) equal(column, value string) {
+	if value != "" {
+		t.add(column+" = $%d", value)
+	}
+}
+
+// where is the clause; "" without conditions.
+func (t *terms) where() string {
+	if len(t.list) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(t.list, " AND ")
 }
 
 // idPrefix is the beginning of all IDs made at or after a time.
 func idPrefix(t time.Time) string { return fmt.Sprintf("%012x", t.UnixMilli()) }
 
-// Dimension is what usage is grouped by.
-type Dimension string
-
-// The dimensions of usage.
-const (
-	ByKey      Dimension = "key"
-	ByModel    Dimension = "model"
-	ByProvider Dimension = "provider"
-	ByDay      Dimension = "day"
-)
-
-var dimensionColumns = map[Dimension]string{
-	ByKey: "key_id", ByModel: "model", ByProvider: "provider",
-	ByDay: "started_ms / 86400000",
-}
-
-// UsageRow is the sum of some calls.
-type UsageRow struct {
-	Group    []string // one value per dimension asked; days as 2006-01-02 (UTC)
-	Calls    int64
-	Failed   int64
-	Usage    llm.Usage // Estimated is not set
-	Estimate int64     // calls whose usage is an estimate
-	BytesIn  int64
-	BytesOut int64
-}
-
-// Usage sums up calls by dimensions, in the order of the groups.
-func (s *Store) Usage(ctx context.Context, filter CallFilter, by []Dimension) ([]UsageRow, error) {
-	columns := make([]string, len(by))
-	for i, d := range by {
-		column, ok := dimensionColumns[d]
-		if !ok {
-			return nil, fmt.Errorf("store: usage has no dimension %q", d)
-		}
-		columns[i] = column
-	}
-	group := strings.Join(columns, ", ")
-	where, args := filter.where()
-	query := "SELECT " + strings.Join(append(columns,
-		"COUNT(*)", "CAST(COALESCE(SUM(CASE WHEN error <> '' THEN 1 ELSE 0 END), 0) AS BIGINT)",
-		"CAST(COALESCE(SUM(input), 0) AS BIGINT)", "CAST(COALESCE(SUM(cache_read), 0) AS BIGINT)", "CAST(COALESCE(SUM(cache_write), 0) AS BIGINT)", "CAST(COALESCE(SUM(output), 0) AS BIGINT)", "CAST(COALESCE(SUM(reasoning), 0) AS BIGINT)",
-		"CAST(COALESCE(SUM(CASE WHEN estimated THEN 1 ELSE 0 END), 0) AS BIGINT)", "CAST(COALESCE(SUM(bytes_in), 0) AS BIGINT)", "CAST(COALESCE(SUM(bytes_out), 0) AS BIGINT)"), ", ") +
-		" FROM calls" + where
-	if len(by) > 0 {
-		query += " GROUP BY " + group + " ORDER BY " + group
-	}
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	defer rows.Close()
-	var result []UsageRow
-	for rows.Next() {
-		row, err := scanUsage(rows, by)
-		if err != nil {
-			return nil, err
-		}
-		result = append(result, row)
-	}
-	return result, rows.Err()
-}
-
-func scanUsage(rows *sql.Rows, by []Dimension) (UsageRow, error) {
-	row := UsageRow{Group: make([]string, len(by))}
-	targets := make([]any, 0, len(by)+10)
-	for i := range by {
-		targets = append(targets, &row.Group[i])
-	}
-	u := &row.Usage
-	targets = append(targets, &row.Calls, &row.Failed, &u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning, &row.Estimate, &row.BytesIn, &row.BytesOut)
-	if err := rows.Scan(targets...); err != nil {
-		return UsageRow{}, fmt.Errorf("store: usage row: %w", err)
-	}
-	for i, d := range by {
-		if d == ByDay {
-			var day int64
-			if _, err := fmt.Sscan(row.Group[i], &day); err != nil {
-				return UsageRow{}, fmt.Errorf("store: day: %w", err)
-			}
-			row.Group[i] = time.UnixMilli(day * 86400000).UTC().Format(time.DateOnly)
-		}
-	}
-	return row, nil
-}
-
 // Calls returns the newest records that match, at most limit, newest first;
 // before is the ID to go on from ("" for the newest).
 func (s *Store) Calls(ctx context.Context, filter CallFilter, before string, limit int) ([]Call, error) {
-	where, args := filter.where()
+	t := filter.where()
 	if before != "" {
-		args = append(args, before)
-		joint := " WHERE "
-		if where != "" {
-			joint = " AND "
-		}
-		where += fmt.Sprintf("%sid < $%d", joint, len(args))
+		t.add("id < $%d", before)
 	}
-	args = append(args, limit)
-	rows, err := s.read.QueryContext(ctx, "SELECT "+callColumns+" FROM calls"+where+fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", len(args)), args...)
+	return s.queryCalls(ctx, t, "DESC", limit)
+}
+
+// callsPerPage is how many records EachCall has in memory.
+const callsPerPage = 1000
+
+// EachCall gives do all records that match, oldest first, and ends with its
+// error. They are read in pages, so that no long reading keeps the database
+// from tidying up.
+func (s *Store) EachCall(ctx context.Context, filter CallFilter, do func(*Call) error) error {
+	for after := ""; ; {
+		t := filter.where()
+		if after != "" {
+			t.add("id > $%d", after)
+		}
+		page, err := s.queryCalls(ctx, t, "ASC", callsPerPage)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if err := do(&page[i]); err != nil {
+				return err
+			}
+		}
+		if len(page) < callsPerPage {
+			return nil
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// queryCalls reads one page.
+func (s *Store) queryCalls(ctx context.Context, t *terms, order string, limit int) ([]Call, error) {
+	query := fmt.Sprintf("SELECT %s FROM calls%s ORDER BY id %s LIMIT $%d", callColumns, t.where(), order, len(t.args)+1)
+	rows, err := s.read.QueryContext(ctx, query, append(t.args, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
@@ -339,10 +349,4 @@ func EncodeSteps(steps []Step) string {
 func DecodeSteps(text string) (steps []Step) {
 	json.Unmarshal([]byte(text), &steps)
 	return steps
-}
-
-// IsDimension reports whether usage can be grouped by d.
-func IsDimension(d Dimension) bool {
-	_, ok := dimensionColumns[d]
-	return ok
 }

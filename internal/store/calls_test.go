@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/money"
 )
 
 var day0 = time.Date(2026, 11, 20, 23, 59, 59, 999e6, time.UTC)
@@ -37,6 +37,9 @@ func someCalls() []Call {
 		if i%6 == 0 {
 			c.Status, c.Error = 502, "upstream"
 		}
+		c.Team, c.Priced, c.Cost, c.Charge = "t"+strconv.Itoa(i%2), i%8 != 0, money.Amount(i), money.Amount(2*i)
+		c.Tags = []string{"", "a=1", "a=2\nb=1", "b=%"}[i%4]
+		c.FirstByte = time.Duration(i%5) * time.Millisecond
 		calls = append(calls, c)
 	}
 	return calls
@@ -128,7 +131,14 @@ func filters() []CallFilter {
 		for _, until := range []time.Time{{}, day0.Add(time.Millisecond), day0.Add(-time.Hour)} {
 			for _, key := range []string{"", "k1", "k9"} {
 				for _, model := range []string{"", "m2"} {
-					all = append(all, CallFilter{since, until, key, model})
+					f := Filter{Since: since, Until: until, KeyID: key, Model: model}
+					all = append(all, CallFilter{Filter: f})
+					f.Since, f.Until = time.Time{}, time.Time{}
+					all = append(all, CallFilter{Filter: f, Failed: true}, CallFilter{Filter: f, Status: 502}, CallFilter{Filter: f, Status: 200}, CallFilter{Filter: f, MinCost: 20})
+					for _, more := range []Filter{{Team: "t1"}, {Provider: "p1"}, {Tag: "a=1"}, {Tag: "a"}, {Tag: "b"}, {Tag: "b=%"}, {Tag: "A=1"}} {
+						more.KeyID, more.Model = key, model
+						all = append(all, CallFilter{Filter: more})
+					}
 				}
 			}
 		}
@@ -136,9 +146,16 @@ func filters() []CallFilter {
 	return all
 }
 
+func (f Filter) takes(c Call) bool {
+	tagged := f.Tag == "" || slices.ContainsFunc(strings.Split(c.Tags, "\n"), func(tag string) bool {
+		return tag == f.Tag || strings.HasPrefix(tag, f.Tag+"=") && !strings.Contains(f.Tag, "=")
+	})
+	return (f.Since.IsZero() || !c.Started.Before(f.Since)) && (f.Until.IsZero() || c.Started.Before(f.Until)) && tagged &&
+		(f.KeyID == "" || f.KeyID == c.KeyID) && (f.Model == "" || f.Model == c.Model) && (f.Team == "" || f.Team == c.Team) && (f.Provider == "" || f.Provider == c.Provider)
+}
+
 func (f CallFilter) takes(c Call) bool {
-	return (f.Since.IsZero() || !c.Started.Before(f.Since)) && (f.Until.IsZero() || c.Started.Before(f.Until)) &&
-		(f.KeyID == "" || f.KeyID == c.KeyID) && (f.Model == "" || f.Model == c.Model)
+	return f.Filter.takes(c) && (!f.Failed || c.Error != "") && (f.Status == 0 || f.Status == c.Status) && c.Cost >= f.MinCost
 }
 
 func TestCallsFilter(t *testing.T) {
@@ -165,7 +182,7 @@ func TestCallsPaging(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Store) {
 		s, calls := open(), someCalls()
 		mustDo(t, s.AddCalls(t.Context(), calls))
-		filter := CallFilter{Since: day0, KeyID: "k1"}
+		filter := CallFilter{Filter: Filter{Since: day0, KeyID: "k1"}}
 		want := slices.DeleteFunc(newestFirst(calls), func(c Call) bool { return !filter.takes(c) })
 		for _, limit := range []int{1, 3, len(want), len(want) + 1} {
 			var got []Call
@@ -189,84 +206,33 @@ func TestCallsPaging(t *testing.T) {
 	})
 }
 
-// dimensionsOf makes all combinations of dimensions, in all orders.
-func dimensionsOf(rest []Dimension) [][]Dimension {
-	all := [][]Dimension{nil}
-	for i, d := range rest {
-		others := append(slices.Clone(rest[:i]), rest[i+1:]...)
-		for _, tail := range dimensionsOf(others) {
-			all = append(all, append([]Dimension{d}, tail...))
-		}
-	}
-	return all
-}
-
-// sum is what Usage must give, the slow way.
-func sum(calls []Call, f CallFilter, by []Dimension) []UsageRow {
-	rows := map[string]*UsageRow{}
-	if len(by) == 0 {
-		rows[""] = &UsageRow{Group: []string{}} // sums without groups are always there
-	}
-	for _, c := range calls {
-		if !f.takes(c) {
-			continue
-		}
-		group := make([]string, len(by))
-		for i, d := range by {
-			group[i] = map[Dimension]string{ByKey: c.KeyID, ByModel: c.Model, ByProvider: c.Provider, ByDay: c.Started.UTC().Format(time.DateOnly)}[d]
-		}
-		r := rows[strings.Join(group, " ")]
-		if r == nil {
-			r = &UsageRow{Group: group}
-			rows[strings.Join(group, " ")] = r
-		}
-		r.Calls++
-		if c.Error != "" {
-			r.Failed++
-		}
-		if c.Usage.Estimated {
-			r.Estimate++
-		}
-		r.Usage.Input += c.Usage.Input
-		r.Usage.CacheRead += c.Usage.CacheRead
-		r.Usage.CacheWrite += c.Usage.CacheWrite
-		r.Usage.Output += c.Usage.Output
-		r.Usage.Reasoning += c.Usage.Reasoning
-		r.BytesIn += c.BytesIn
-		r.BytesOut += c.BytesOut
-	}
-	var list []UsageRow
-	for _, r := range rows {
-		list = append(list, *r)
-	}
-	slices.SortFunc(list, func(a, b UsageRow) int { return slices.Compare(a.Group, b.Group) })
-	return list
-}
-
-func TestUsage(t *testing.T) {
+func TestEachCall(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Store) {
-		s, calls := open(), someCalls()
+		s := open()
+		var calls []Call
+		for i := range 2*callsPerPage + 1 {
+			c := newCall(day0, i)
+			c.KeyID = "k" + strconv.Itoa(i%2)
+			calls = append(calls, c)
+		}
 		mustDo(t, s.AddCalls(t.Context(), calls))
-		for _, by := range dimensionsOf([]Dimension{ByKey, ByModel, ByProvider, ByDay}) {
-			for _, f := range []CallFilter{{}, {Since: day0, Model: "m2"}, {KeyID: "nobody"}} {
-				got, err := s.Usage(t.Context(), f, by)
-				mustDo(t, err)
-				if want := sum(calls, f, by); !reflect.DeepEqual(got, want) {
-					t.Errorf("by %v, %+v:\ngot  %+v\nwant %+v", by, f, got, want)
-				}
+		for _, f := range []CallFilter{{}, {Filter: Filter{KeyID: "k1"}}, {Filter: Filter{KeyID: "k9"}}} {
+			var got []Call
+			mustDo(t, s.EachCall(t.Context(), f, func(c *Call) error {
+				got = append(got, *c)
+				return nil
+			}))
+			if want := slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return !f.takes(c) }); !slices.Equal(got, want) {
+				t.Errorf("%+v: got %d calls, want %d in order", f, len(got), len(want))
 			}
 		}
-	})
-}
-
-func TestUsageUnknownDimension(t *testing.T) {
-	onEach(t, func(t *testing.T, open func() *Store) {
-		const bad = "key_id; DROP TABLE calls"
-		if IsDimension(bad) || !IsDimension(ByDay) {
-			t.Error("IsDimension does not tell dimensions from other words")
-		}
-		if _, err := open().Usage(t.Context(), CallFilter{}, []Dimension{ByKey, bad}); err == nil || !strings.Contains(err.Error(), "dimension") {
-			t.Errorf("got %v, want an error about the dimension", err)
+		enough, n := errors.New("enough"), 0
+		err := s.EachCall(t.Context(), CallFilter{}, func(*Call) error {
+			n++
+			return enough
+		})
+		if err != enough || n != 1 {
+			t.Errorf("after an error of the reader: %v after %d calls", err, n)
 		}
 	})
 }

@@ -33,6 +33,7 @@ type Store struct {
 	write    *writer
 	postgres bool
 	group    *group // of SQLite
+	tags     *tagWatch
 }
 
 // FileName is the SQLite database within the data directory.
@@ -99,7 +100,7 @@ func openSQLite(path string) (*Store, error) {
 	read := sql.OpenDB(connector{opened})
 	read.SetMaxOpenConns(max(2, runtime.NumCPU()))
 	read.SetMaxIdleConns(2)
-	return &Store{read: read, write: &writer{DB: write}, group: newGroup()}, nil
+	return &Store{read: read, write: &writer{DB: write}, group: newGroup(), tags: newTagWatch()}, nil
 }
 
 // checkFile creates a new database file that only its owner can read, and
@@ -122,5 +123,5 @@ func openPostgres(url string) *Store {
 	db := sql.OpenDB(connector{postgres{url}})
 	db.SetMaxOpenConns(10)
 	db.SetMaxIdleConns(4)
-	return &Store{read: db, write: &writer{DB: db}, postgres: true}
+	return &Store{read: db, write: &writer{DB: db}, postgres: true, tags: newTagWatch()}
 }

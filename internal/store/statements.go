@@ -51,7 +51,7 @@ type conn struct {
 // that: lists of many values differ from one time to the next.
 const (
 	statementsKept   = 100
-	longestStatement = 1 << 10
+	longestStatement = 2 << 10
 )
 
 // take returns a statement, which is the caller's until it is given back.

@@ -278,7 +278,7 @@ func TestClosedStore(t *testing.T) {
 	_, settingErr := s.Setting(ctx, "a")
 	_, listErr := s.ModelList(ctx, "p")
 	_, _, keysErr := s.Keys(ctx)
-	_, usageErr := s.Usage(ctx, CallFilter{}, nil)
+	_, usageErr := s.Usage(ctx, Filter{}, nil, time.UTC)
 	_, callsErr := s.Calls(ctx, CallFilter{}, "", 1)
 	for name, err := range map[string]error{
 		"Ping": s.Ping(ctx), "Setting": settingErr, "SetSetting": s.SetSetting(ctx, "a", "b"),

@@ -56,16 +56,21 @@ CREATE TABLE nodes (
     seen_ms BIGINT NOT NULL
 );
 
--- Sums of calls by the hour in which they began. Rows with a tag are part of
--- those without.
+-- The newest calls of a key, of a model, of both, and those that failed.
+CREATE INDEX calls_by_key ON calls (key_id, id, model);
+CREATE INDEX calls_by_model ON calls (model, id);
+CREATE INDEX calls_failed ON calls (id) WHERE error <> '';
+
+-- Sums of calls by the hour, and by the day of UTC, in which they began. Rows
+-- with a tag are part of those without.
 CREATE TABLE usage_hours (
-    hour_ms          BIGINT NOT NULL,
+    begin_ms         BIGINT NOT NULL,
+    tag              TEXT NOT NULL,   -- name=value; '' is all calls
     key_id           TEXT NOT NULL,
     team             TEXT NOT NULL,
     model            TEXT NOT NULL,
     provider         TEXT NOT NULL,
     upstream_model   TEXT NOT NULL,
-    tag              TEXT NOT NULL,   -- name=value; '' is all calls
     calls            BIGINT NOT NULL,
     failed           BIGINT NOT NULL,
     estimated        BIGINT NOT NULL, -- calls whose usage is an estimate
@@ -87,14 +92,51 @@ CREATE TABLE usage_hours (
     total_us         BIGINT NOT NULL,
     begun            BIGINT NOT NULL, -- calls that had a first byte
     first_byte_us    BIGINT NOT NULL, -- of those
-    PRIMARY KEY (hour_ms, key_id, team, model, provider, upstream_model, tag)
+    PRIMARY KEY (begin_ms, tag, key_id, team, model, provider, upstream_model)
+);
+CREATE TABLE usage_days (
+    begin_ms         BIGINT NOT NULL,
+    tag              TEXT NOT NULL,
+    key_id           TEXT NOT NULL,
+    team             TEXT NOT NULL,
+    model            TEXT NOT NULL,
+    provider         TEXT NOT NULL,
+    upstream_model   TEXT NOT NULL,
+    calls            BIGINT NOT NULL,
+    failed           BIGINT NOT NULL,
+    estimated        BIGINT NOT NULL,
+    unpriced         BIGINT NOT NULL,
+    input            BIGINT NOT NULL,
+    cache_read       BIGINT NOT NULL,
+    cache_write      BIGINT NOT NULL,
+    cache_write_hour BIGINT NOT NULL,
+    audio_in         BIGINT NOT NULL,
+    output           BIGINT NOT NULL,
+    reasoning        BIGINT NOT NULL,
+    audio_out        BIGINT NOT NULL,
+    image_out        BIGINT NOT NULL,
+    searches         BIGINT NOT NULL,
+    cost             BIGINT NOT NULL,
+    charge           BIGINT NOT NULL,
+    bytes_in         BIGINT NOT NULL,
+    bytes_out        BIGINT NOT NULL,
+    total_us         BIGINT NOT NULL,
+    begun            BIGINT NOT NULL,
+    first_byte_us    BIGINT NOT NULL,
+    PRIMARY KEY (begin_ms, tag, key_id, team, model, provider, upstream_model)
 );
 INSERT INTO usage_hours
-    SELECT started_ms / 3600000 * 3600000, key_id, '', model, provider, upstream_model, '',
+    SELECT started_ms / 3600000 * 3600000, '', key_id, '', model, provider, upstream_model,
         COUNT(*), SUM(CASE WHEN error <> '' THEN 1 ELSE 0 END), SUM(CASE WHEN estimated THEN 1 ELSE 0 END), COUNT(*),
         SUM(input), SUM(cache_read), SUM(cache_write), 0, 0, SUM(output), SUM(reasoning), 0, 0, 0, 0, 0,
         SUM(bytes_in), SUM(bytes_out), SUM(total_us), SUM(CASE WHEN first_byte_us > 0 THEN 1 ELSE 0 END), SUM(first_byte_us)
-    FROM calls GROUP BY 1, 2, 4, 5, 6;
+    FROM calls GROUP BY 1, 3, 5, 6, 7;
+INSERT INTO usage_days
+    SELECT begin_ms / 86400000 * 86400000, tag, key_id, team, model, provider, upstream_model,
+        SUM(calls), SUM(failed), SUM(estimated), SUM(unpriced),
+        SUM(input), SUM(cache_read), SUM(cache_write), 0, 0, SUM(output), SUM(reasoning), 0, 0, 0, 0, 0,
+        SUM(bytes_in), SUM(bytes_out), SUM(total_us), SUM(begun), SUM(first_byte_us)
+    FROM usage_hours GROUP BY 1, 2, 3, 4, 5, 6, 7;
 
 -- What vendors took, from when on, as this gateway came to know it.
 CREATE TABLE prices (
