@@ -159,6 +159,19 @@ func (j *journal) write(page []byte) error {
 	return fmt.Errorf("ledger: %w", err)
 }
 
+// turn goes on in a new file, if there is something in this one.
+func (j *journal) turn() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.writing {
+		j.done.Wait()
+	}
+	if j.size == 0 {
+		return nil
+	}
+	return j.nextSegment()
+}
+
 // position is the file being written and how far it was written.
 func (j *journal) position() (seq uint64, size int64) {
 	j.mu.Lock()

@@ -31,6 +31,8 @@ type Ledger struct {
 	pending atomic.Int64 // records that are not yet in the store
 	failed  atomic.Int64 // Unix ns of the last record that could not be written
 
+	retention atomic.Pointer[Retention]
+
 	own       uint64     // the first file of this process
 	drain     sync.Mutex // one drain at a time
 	recovered bool       // calls that former processes did not end are in the journal

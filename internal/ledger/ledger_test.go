@@ -83,7 +83,7 @@ func stored(t *testing.T, st *store.Store) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	usage, err := st.Usage(context.Background(), store.CallFilter{}, nil)
+	usage, err := st.Usage(context.Background(), store.Filter{}, nil, time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
