@@ -30,6 +30,7 @@ import (
 	"github.com/limen-gateway/limen/internal/dialect/openairesponses"
 	"github.com/limen-gateway/limen/internal/gateway"
 	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
 	"github.com/limen-gateway/limen/internal/state"
@@ -155,6 +156,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	running.Go(func() { a.data.Books.Run(background, func(budget.Alert) {}) })
 	running.Go(func() { a.catalog.Run(background) })
 	running.Go(func() { a.data.State.Run(background, a.log) })
+	running.Go(func() { a.data.Ledger.Sweep(background, a.data.Store) })
 	running.Go(func() { a.follow(background) })
 	commands := &http.Server{Handler: api, ReadHeaderTimeout: readHeader, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	running.Go(func() { commands.Serve(socket) })
@@ -225,6 +227,7 @@ func (a *app) apply(ctx context.Context, cfg *config.Config) error {
 	if err := a.catalog.Apply(ctx, setup(ctx, cfg)); err != nil {
 		return err
 	}
+	a.data.Ledger.Apply(&ledger.Retention{Age: cfg.Usage.Retention.Std(), MaxBytes: int64(cfg.Usage.MaxSize)})
 	a.data.State.Apply(&state.Settings{Retention: cfg.State.Retention.Std(), MaxBytes: int64(cfg.State.MaxSize)})
 	set := settings(cfg)
 	set.Tools = hosted

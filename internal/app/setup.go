@@ -141,7 +141,7 @@ func settings(cfg *config.Config) *gateway.Settings {
 		Calls: int64(cfg.Limits.Concurrency), Bodies: int64(cfg.Limits.Bodies), Queue: cfg.Limits.Queue.Std(),
 		Body: cfg.Timeouts.Body.Std(), FirstByte: cfg.Timeouts.FirstByte.Std(), Idle: cfg.Timeouts.Idle.Std(),
 		Total: cfg.Timeouts.Total.Std(), Write: cfg.Timeouts.Write.Std(), Heartbeat: cfg.Timeouts.Heartbeat.Std(),
-		Origins: cfg.CORS.Origins, PublicURL: cfg.PublicURL, Remember: cfg.ReasoningMemory == "on", Sockets: cfg.Sockets,
+		Origins: cfg.CORS.Origins, PublicURL: cfg.PublicURL, Remember: cfg.ReasoningMemory == "on", Sockets: cfg.Sockets, Tags: tags(cfg.Usage.Tags),
 		Unknown: unknownPrices[cfg.Prices.Unknown], Ceiling: ceiling(cfg.Prices.Ceiling), CostInUsage: cfg.Prices.InUsage,
 		CacheRead: int(cfg.Limits.CacheRead),
 	}
@@ -164,4 +164,16 @@ func ceiling(p *config.Price) *price.List {
 		Search: price.FeeOf(0), Flex: 100, Priority: 100, Batch: 100, Other: 100,
 	})
 	return &list
+}
+
+// tags are nil where none is configured.
+func tags(cfg config.Tags) *gateway.Tags {
+	if len(cfg.Metadata)+len(cfg.Headers) == 0 {
+		return nil
+	}
+	t := &gateway.Tags{Metadata: cfg.Metadata}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Headers)) {
+		t.Headers = append(t.Headers, gateway.HeaderTag{Header: http.CanonicalHeaderKey(name), Tag: cfg.Headers[name]})
+	}
+	return t
 }

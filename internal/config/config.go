@@ -27,6 +27,7 @@ type Config struct {
 	Refresh     Duration `yaml:"refresh" doc:"How often the providers' lists of models are read again."`
 	Retries     Retries  `yaml:"retries" doc:"Further attempts at a call that failed before its client had anything of the answer."`
 	State       State    `yaml:"state" doc:"Responses and conversations, which are kept so that clients can go on from them."`
+	Usage       Usage    `yaml:"usage" doc:"Records of calls. What they add up to is kept for good."`
 	Sockets     bool     `yaml:"sockets" doc:"Serve Responses over WebSockets too."`
 	// A word, because YAML's readers differ on whether off is false.
 	ReasoningMemory string     `yaml:"reasoning_memory" enum:"on off" doc:"Keep, in memory, the models' sealed reasoning for clients that do not send it back."`
@@ -96,6 +97,19 @@ type Retries struct {
 type State struct {
 	Retention Duration `yaml:"retention" doc:"How long a response is kept, and a conversation after its last turn."`
 	MaxSize   ByteSize `yaml:"max_size" doc:"All that is kept, compressed."`
+}
+
+// Usage bounds what is kept of calls. What is over its time goes; what is too much goes from the oldest on.
+type Usage struct {
+	Tags      Tags     `yaml:"tags" doc:"What clients say of a call that its usage can be grouped by."`
+	Retention Duration `yaml:"retention" doc:"How long the record of a call is kept, an hour at least."`
+	MaxSize   ByteSize `yaml:"max_size" doc:"All records, as far as their size can be estimated."`
+}
+
+// Tags are none unless they are configured.
+type Tags struct {
+	Metadata []string          `yaml:"metadata" check:"tag" doc:"Members of a request's metadata. Their texts become tags with their names."`
+	Headers  map[string]string `yaml:"headers" keys:"header" check:"tag" doc:"Headers, and the names of the tags that they become."`
 }
 
 // Tools are off unless they are configured.
@@ -271,6 +285,7 @@ func Default() *Config {
 		Refresh: 10 * minute,
 		Retries: Retries{Attempts: 3, Budget: 10},
 		State:   State{Retention: 30 * day, MaxSize: 2048 * mebibyte},
+		Usage:   Usage{Retention: 30 * day, MaxSize: 2 * gigabyte},
 		Prices:  PriceRules{Unknown: UnknownBudgeted},
 
 		Sockets: true, ReasoningMemory: "on",

@@ -245,6 +245,7 @@ tools:
   image_generation: { model: org/fast:8b, timeout: 2m }
 sockets: false
 state: {retention: 7d, max_size: 1GiB}
+usage: {retention: 1h, max_size: 10MB, tags: {metadata: [project, "a:b"], headers: {X-Project: project, x-who: user}}}
 providers:
   lab:
     vendor: openai
@@ -300,7 +301,8 @@ models:
 		Timeouts: Timeouts{
 			second, 2 * minute, 90 * second, 120 * minute, second, second, 0, second, Duration(250 * time.Millisecond),
 		},
-		Keys: Keys{"sk-"}, Refresh: 60 * minute, Retries: Retries{Attempts: 2}, State: State{Retention: 7 * day, MaxSize: 1024 * mebibyte}, ReasoningMemory: "off",
+		Keys: Keys{"sk-"}, Refresh: 60 * minute, Retries: Retries{Attempts: 2}, State: State{Retention: 7 * day, MaxSize: 1024 * mebibyte},
+		Usage: Usage{Retention: hour, MaxSize: 10e6, Tags: Tags{Metadata: []string{"project", "a:b"}, Headers: map[string]string{"X-Project": "project", "x-who": "user"}}}, ReasoningMemory: "off",
 		Tools: Tools{
 			Timeout: 5 * second,
 			MCP: MCP{

@@ -27,6 +27,7 @@ var (
 	headerName   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 	domainName   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
 	patternText  = regexp.MustCompile(`^[^\s]{1,128}$`)
+	tagName      = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 	memberName   = regexp.MustCompile(`^[^\s"]{1,128}$`)
 )
 
@@ -61,6 +62,8 @@ func ruleNamed(name string) rule {
 		return matching("a name, or a pattern with *", patternText)
 	case "condition":
 		return rule{want: "an expression of CEL such as team == \"research\"", test: testCondition}
+	case "tag":
+		return matching("the name of a tag: letters, digits and _.:/-, at most 64", tagName)
 	case "member":
 		return matching("the name of a member", memberName)
 	default:

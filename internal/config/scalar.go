@@ -69,6 +69,7 @@ const (
 	millisecond = Duration(time.Millisecond)
 	second      = Duration(time.Second)
 	minute      = Duration(time.Minute)
+	hour        = Duration(time.Hour)
 	day         = Duration(24 * time.Hour)
 )
 
@@ -115,6 +116,7 @@ type ByteSize int64
 const (
 	kibibyte ByteSize = 1 << 10
 	mebibyte ByteSize = 1 << 20
+	gigabyte ByteSize = 1e9
 )
 
 // byteUnits are ordered so that the first that divides a size evenly is the best to print it with.

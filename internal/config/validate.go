@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ func (d *decoder) validate(c *Config, opt Options) {
 	d.validateTLS(&c.TLS)
 	d.validateLimits(&c.Limits)
 	d.validateTools(&c.Tools)
+	d.validateUsage(&c.Usage)
 	d.validatePriceRules(&c.Prices)
 	for i := range c.Providers {
 		d.validateProvider(&c.Providers[i], opt)
@@ -52,6 +54,34 @@ func (d *decoder) validateLimits(l *Limits) {
 		at = d.at[&l.Body]
 	}
 	d.complain(at, fmt.Sprintf("a body of limits.body, %s, could never be read: limits.bodies, for all at once, is %s and must not be less", l.Body, l.Bodies))
+}
+
+// maxTags bounds the tags of a call: each is summed up by itself.
+const maxTags = 8
+
+// credentials are headers that must not be told in a table of usage.
+var credentials = []string{"authorization", "proxy-authorization", "api-key", "x-api-key", "x-goog-api-key", "cookie", "sec-websocket-protocol"}
+
+func (d *decoder) validateUsage(u *Usage) {
+	if u.Retention < hour && !d.flawed[&u.Retention] {
+		d.complain(d.at[&u.Retention], "records are kept for an hour at least")
+	}
+	if d.flawed[&u.Tags] {
+		return
+	}
+	names := map[string]bool{}
+	for _, name := range u.Tags.Metadata {
+		names[name] = true
+	}
+	for _, header := range slices.Sorted(maps.Keys(u.Tags.Headers)) {
+		if slices.Contains(credentials, strings.ToLower(header)) {
+			d.complain(d.at[&u.Tags.Headers], fmt.Sprintf("header %s carries credentials: it cannot be a tag", header))
+		}
+		names[u.Tags.Headers[header]] = true
+	}
+	if len(names) > maxTags {
+		d.complain(d.at[&u.Tags], fmt.Sprintf("a call has %d tags at most, not %d", maxTags, len(names)))
+	}
 }
 
 func (d *decoder) validateTools(t *Tools) {

@@ -50,6 +50,7 @@ type Call struct {
 	thread     uint64         // that the call belongs to, where somebody asks for it
 	print      *fingerprint   // of its prompt; nil when that is too short for a cache
 	cacheMiss  string         // why no cache was read, although it was to be expected
+	tags       string         // that it is found by in the usage, as they are recorded
 	at         *attempt       // whose answer is the client's, or the last; nil before the first
 	notes      llm.Notes      // what could not be said as it was written, whoever serves
 	held       *held          // of what all calls share; nil once another call has it
@@ -109,7 +110,7 @@ func (c *Call) newRecord(now time.Time) *store.Call {
 	r := &store.Call{
 		ID: c.id(), Operation: c.Operation, Model: clip(c.Request.Model), Stream: c.Request.Stream,
 		Status: c.status(), Started: c.Started, FirstByte: c.FirstByte, Total: now.Sub(c.Started),
-		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage, Notes: c.notes.String(), CacheMiss: c.cacheMiss,
+		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Usage: c.Usage, Notes: c.notes.String(), CacheMiss: c.cacheMiss, Tags: c.tags,
 		Priced: !c.unpriced, Cost: c.cost, Charge: c.charge, Balances: c.hold.balances(),
 	}
 	if a := c.at; a != nil {
@@ -150,11 +151,14 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // maxName bounds what is kept of a name that a client chose.
 const maxName = 200
 
-func clip(name string) string {
-	if len(name) <= maxName {
+func clip(name string) string { return cut(name, maxName) }
+
+// cut is the beginning of a text, whole characters in at most n bytes.
+func cut(name string, n int) string {
+	if len(name) <= n {
 		return name
 	}
-	end := maxName
+	end := n
 	for end > 0 && !utf8.RuneStart(name[end]) {
 		end--
 	}

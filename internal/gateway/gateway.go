@@ -48,6 +48,7 @@ type Settings struct {
 
 	CacheRead int // percent of a token that one read from a cache counts for limits
 
+	Tags  *Tags        // nil when there are none
 	Tools *tools.Tools // that the gateway runs for models whose upstream has none
 
 	Unknown     UnknownPrice

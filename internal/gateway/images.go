@@ -59,7 +59,7 @@ func (g *Gateway) paint(a *attempt) tools.Painter {
 		now := time.Now()
 		own := &Call{
 			requestID: newRequestID(now), Operation: imageOperation, Started: now, Dialect: c.Dialect, Key: c.Key,
-			Request: dialect.Request{Model: c.set.Tools.Images().Model}, set: c.set, ctx: ctx, patience: c.patience,
+			Request: dialect.Request{Model: c.set.Tools.Images().Model}, set: c.set, ctx: ctx, patience: c.patience, tags: c.tags,
 			model:  model,
 			meters: []*limit.Meter{model.Meter}, // those of the key count the call that wants the image
 		}

@@ -78,6 +78,10 @@ func (g *Gateway) serve(c *Call, r *http.Request) error {
 	}
 	c.streams = c.Request.Stream
 	c.compaction = c.compactionOf(*body)
+	if c.set.Tags != nil {
+		prompt := c.Dialect.Prompt(&c.Request)
+		c.tags = c.set.Tags.of(r.Header, prompt.Metadata)
+	}
 
 	// Which model?
 	if err := g.resolve(c); err != nil {
