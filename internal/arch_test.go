@@ -43,7 +43,7 @@ var layers = [][]string{
 	{"internal/dialect/openai"},
 	{"internal/dialect"},
 	{"internal/store", "internal/config"},
-	{"internal/seal", "internal/rule", "internal/price"},
+	{"internal/seal", "internal/rule", "internal/price", "internal/reconcile"},
 	{"internal/llm"},
 	{"internal/jsonedit", "internal/sse"},
 	{"internal/spelling", "internal/buffer", "internal/lru", "internal/limit", "internal/tokens", "internal/money"},

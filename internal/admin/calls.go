@@ -51,9 +51,9 @@ type Call struct {
 	CacheMiss string `json:"cache_miss,omitempty"`
 }
 
-func newCall(c *store.Call, names *names) Call {
+func (a *API) newCall(c *store.Call) Call {
 	out := Call{
-		RequestID: requestIDPrefix + c.ID, Time: c.Started.UTC(), Key: c.KeyID, KeyName: names.key(c.KeyID), Team: c.Team, TeamName: names.teams[c.Team],
+		RequestID: requestIDPrefix + c.ID, Time: c.Started.UTC(), Key: c.KeyID, KeyName: a.keyName(c.KeyID), Team: c.Team, TeamName: a.teamName(c.Team),
 		Operation: c.Operation, Model: c.Model, Provider: c.Provider,
 		UpstreamModel: c.UpstreamModel, Stream: c.Stream, Status: c.Status, Error: c.Error,
 		FirstByteMs: millis(c.FirstByte), TotalMs: millis(c.Total),
@@ -77,9 +77,9 @@ const requestIDPrefix = "req_"
 const maxCalls = 10000
 
 // callFilter reads what filter does, status, failed and cost_min.
-func (a *API) callFilter(r *http.Request, names *names) (f store.CallFilter, err error) {
+func (a *API) callFilter(r *http.Request) (f store.CallFilter, err error) {
 	q := r.URL.Query()
-	if f.Filter, err = a.filter(q, names, time.UTC); err != nil {
+	if f.Filter, err = a.filter(q, time.UTC); err != nil {
 		return f, err
 	}
 	if text := q.Get("status"); text != "" {
@@ -108,11 +108,7 @@ type Calls struct {
 }
 
 func (a *API) calls(r *http.Request) (any, error) {
-	names, err := a.names(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	filter, err := a.callFilter(r, names)
+	filter, err := a.callFilter(r)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +127,7 @@ func (a *API) calls(r *http.Request) (any, error) {
 	}
 	out := Calls{Calls: []Call{}}
 	for i := range rows {
-		out.Calls = append(out.Calls, newCall(&rows[i], names))
+		out.Calls = append(out.Calls, a.newCall(&rows[i]))
 	}
 	if len(rows) == limit {
 		out.Next = out.Calls[limit-1].RequestID
@@ -144,10 +140,6 @@ func (a *API) showCall(r *http.Request) (any, error) {
 	if err := a.settle(r.Context()); err != nil {
 		return nil, err
 	}
-	names, err := a.names(r.Context())
-	if err != nil {
-		return nil, err
-	}
 	id := r.PathValue("call")
 	c, err := a.Store.Call(r.Context(), strings.TrimPrefix(id, requestIDPrefix))
 	switch {
@@ -156,5 +148,5 @@ func (a *API) showCall(r *http.Request) (any, error) {
 	case err != nil:
 		return nil, err
 	}
-	return newCall(&c, names), nil
+	return a.newCall(&c), nil
 }

@@ -22,12 +22,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, llm.InvalidParam("invalid_value", "format", "format is csv or jsonl, not %q.", format))
 		return
 	}
-	names, err := a.names(r.Context())
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	filter, err := a.callFilter(r, names)
+	filter, err := a.callFilter(r)
 	if err == nil {
 		err = a.settle(r.Context())
 	}
@@ -43,7 +38,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 		rows = newCallsCSV(out)
 	}
 	err = a.Store.EachCall(r.Context(), filter, func(c *store.Call) error {
-		call := newCall(c, names)
+		call := a.newCall(c)
 		return rows.write(&call)
 	})
 	if err == nil {

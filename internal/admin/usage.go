@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/store"
@@ -81,48 +79,25 @@ type Usage struct {
 	Groups []UsageRow `json:"groups"`
 }
 
-// names are those of keys and teams, by their IDs.
-type names struct {
-	keys  *keys.Keyring
-	teams map[string]string
-}
-
-func (a *API) names(ctx context.Context) (*names, error) {
-	list, err := a.Store.Teams(ctx)
-	if err != nil {
-		return nil, err
-	}
-	n := &names{a.Keys, make(map[string]string, len(list))}
-	for _, t := range list {
-		n.teams[t.ID] = t.Name
-	}
-	return n, nil
-}
-
-// key is the name of a key as it is now; "" when there is none.
-func (n *names) key(id string) string {
-	if k := n.keys.Lookup(id); k != nil {
+// keyName is the name of a key as it is now; "" when there is none.
+func (a *API) keyName(id string) string {
+	if k := a.Keys.Lookup(id); k != nil {
 		return k.Name
 	}
 	return ""
 }
 
-// team is the ID of a team that is named by its ID or its name.
-func (n *names) team(ref string) (string, error) {
-	if _, ok := n.teams[ref]; ok {
-		return ref, nil
+// teamName is the same of a team.
+func (a *API) teamName(id string) string {
+	if t := a.Keys.Team(id); t != nil {
+		return t.Name
 	}
-	for id, name := range n.teams {
-		if name == ref {
-			return id, nil
-		}
-	}
-	return "", llm.Errorf(llm.NotFound, "There is no team %q.", ref)
+	return ""
 }
 
 // filter reads since, until (RFC 3339, or a date in the zone), key, team,
 // model, provider and tag.
-func (a *API) filter(q url.Values, names *names, zone *time.Location) (f store.Filter, err error) {
+func (a *API) filter(q url.Values, zone *time.Location) (f store.Filter, err error) {
 	if f.Since, err = parseTime("since", q.Get("since"), zone); err != nil {
 		return f, err
 	}
@@ -138,9 +113,13 @@ func (a *API) filter(q url.Values, names *names, zone *time.Location) (f store.F
 		f.KeyID = k.ID
 	}
 	if ref := q.Get("team"); ref != "" {
-		f.Team, err = names.team(ref)
+		t, err := a.Keys.FindTeam(ref)
+		if err != nil {
+			return f, err
+		}
+		f.Team = t.ID
 	}
-	return f, err
+	return f, nil
 }
 
 func parseTime(param, text string, zone *time.Location) (time.Time, error) {
@@ -196,11 +175,7 @@ func (a *API) usage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := a.names(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	filter, err := a.filter(q, names, zone)
+	filter, err := a.filter(q, zone)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +202,7 @@ func (a *API) usage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	for i := range rows {
-		out.Groups = append(out.Groups, usageRow(&rows[i], by, names))
+		out.Groups = append(out.Groups, a.usageRow(&rows[i], by))
 	}
 	for _, d := range by {
 		out.By = append(out.By, string(d))
@@ -235,16 +210,16 @@ func (a *API) usage(r *http.Request) (any, error) {
 	return out, nil
 }
 
-func usageRow(row *store.UsageRow, by []store.Dimension, names *names) UsageRow {
+func (a *API) usageRow(row *store.UsageRow, by []store.Dimension) UsageRow {
 	out := UsageRow{Sum: newSum(&row.Sums)}
 	for i, d := range by {
 		value := row.Group[i]
 		*out.dimension(d) = value
 		switch d {
 		case store.ByKey:
-			out.KeyName = names.key(value)
+			out.KeyName = a.keyName(value)
 		case store.ByTeam:
-			out.TeamName = names.teams[value]
+			out.TeamName = a.teamName(value)
 		}
 	}
 	return out

@@ -108,8 +108,8 @@ keys are in the environment and the model servers that run on this machine.`,
 	flags.StringVar(&e.data, "data", "", "data directory (LIMEN_DATA; default ./limen-data)")
 	flags.StringVar(&e.listen, "listen", "", "address to listen on (LIMEN_LISTEN; default 127.0.0.1:8080)")
 	e.serveFlags(root)
-	root.AddCommand(e.serveCommand(), e.keysCommand(), e.teamsCommand(), e.modelsCommand(), e.usageCommand(), e.callsCommand(), e.whyCommand(), e.routeCommand(),
-		e.connectCommand(), e.doctorCommand(), e.configCommand(), e.adminCommand(), e.versionCommand())
+	root.AddCommand(e.serveCommand(), e.keysCommand(), e.teamsCommand(), e.modelsCommand(), e.usageCommand(), e.callsCommand(),
+		e.reconcileCommand(), e.whyCommand(), e.routeCommand(), e.connectCommand(), e.doctorCommand(), e.configCommand(), e.adminCommand(), e.versionCommand())
 	exactly(root)
 	return root
 }
