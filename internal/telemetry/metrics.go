@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -25,6 +26,8 @@ type Metrics struct {
 	firstByte *prometheus.HistogramVec
 	tokens    *prometheus.CounterVec
 	caches    *prometheus.CounterVec
+	cost      *prometheus.CounterVec
+	unpriced  *prometheus.CounterVec
 	active    prometheus.Gauge
 	waiting   prometheus.Gauge
 	refused   *prometheus.CounterVec
@@ -41,6 +44,8 @@ type series struct {
 	duration  prometheus.Observer
 	firstByte prometheus.Observer
 	tokens    [len(tokenTypes)]prometheus.Counter
+	cost      prometheus.Counter
+	unpriced  prometheus.Counter
 }
 
 // tokenTypes are the values of gen_ai_token_type.
@@ -78,6 +83,12 @@ func NewMetrics(g Gauges) *Metrics {
 		caches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "limen_prompt_cache_total", Help: "Calls by key whose prompt was read from a cache, and those where that was expected and missed.",
 		}, []string{"limen_key_id", "result"}),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "limen_cost_dollars_total", Help: "What upstreams take for calls, where it is known.",
+		}, target[1:]),
+		unpriced: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "limen_calls_unpriced_total", Help: "Calls whose cost is not known.",
+		}, target[1:]),
 		active:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "limen_active_requests", Help: "Calls under way."}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Name: "limen_waiting_requests", Help: "Calls that wait for room within a limit."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -87,7 +98,7 @@ func NewMetrics(g Gauges) *Metrics {
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.firstByte, m.tokens, m.caches, m.active, m.waiting, m.refused,
+	m.registry.MustRegister(m.requests, m.duration, m.firstByte, m.tokens, m.caches, m.cost, m.unpriced, m.active, m.waiting, m.refused,
 		gauge("limen_journal_pending", "Usage records that wait for the store.", func() float64 { return float64(g.JournalPending()) }),
 		gauge("limen_log_dropped", "Log lines dropped because nobody read them.", func() float64 { return float64(g.LogDropped()) }),
 		gauge("limen_models", "Models that are offered.", func() float64 { return float64(g.Models()) }),
@@ -132,6 +143,11 @@ func (m *Metrics) Observe(c *store.Call) {
 	if c.FirstByte > 0 {
 		t.firstByte.Observe(c.FirstByte.Seconds())
 	}
+	if c.Priced {
+		t.cost.Add(float64(max(c.Cost, 0)) / float64(money.Dollar))
+	} else {
+		t.unpriced.Inc()
+	}
 	u := &c.Usage
 	switch {
 	case u.CacheRead > 0:
@@ -155,6 +171,7 @@ func (m *Metrics) series(t target) *series {
 		duration:  m.duration.WithLabelValues(t.operation, t.model, t.provider),
 		firstByte: m.firstByte.WithLabelValues(t.operation, t.model, t.provider),
 	}
+	s.cost, s.unpriced = m.cost.WithLabelValues(t.model, t.provider), m.unpriced.WithLabelValues(t.model, t.provider)
 	for i, kind := range tokenTypes {
 		s.tokens[i] = m.tokens.WithLabelValues(t.operation, t.model, t.provider, kind)
 	}

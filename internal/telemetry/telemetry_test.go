@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -197,6 +198,10 @@ func TestMetrics(t *testing.T) {
 	good := record()
 	good.Model, good.Status, good.Error = "m", 200, ""
 	m.Observe(good)
+	for _, cost := range []money.Amount{1_500_000, 250_000_000, 0} {
+		m.Begin()
+		m.Observe(&store.Call{Operation: "chat", Model: "dear", Provider: "p", Status: 200, Priced: true, Cost: cost})
+	}
 	m.Observe(&store.Call{Operation: "chat", Model: "whatever a client chose", Status: 404, Error: "no_model"})
 	m.Wait()()
 	m.Wait()
@@ -213,6 +218,9 @@ func TestMetrics(t *testing.T) {
 		`limen_target_available{gen_ai_provider_name="p",gen_ai_response_model="m",limen_account="p"} 1`,
 		`limen_target_available{gen_ai_provider_name="p",gen_ai_response_model="m",limen_account="p#2"} 0`,
 		`limen_target_in_flight{gen_ai_provider_name="p",gen_ai_response_model="m",limen_account="p"} 2`,
+		`limen_cost_dollars_total{gen_ai_provider_name="p",gen_ai_request_model="dear"} 0.2515`,
+		`limen_calls_unpriced_total{gen_ai_provider_name="p",gen_ai_request_model="dear"} 0`,
+		`limen_calls_unpriced_total{gen_ai_provider_name="p",gen_ai_request_model="m"} 1`,
 		`limen_active_requests 1`, `limen_journal_pending 3`, `limen_log_dropped 4`, `limen_models 5`,
 	} {
 		if !strings.Contains(text, want+"\n") {
