@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,39 +19,34 @@ import (
 type layer []layered
 
 type layered struct {
-	from time.Time
-	over func(known price.List) price.List
+	from   time.Time
+	source string // for people
+	over   func(known price.List) price.List
 }
 
 // at is what counts at a time; nil before the first.
-func (l layer) at(t time.Time) func(price.List) price.List {
+func (l layer) at(t time.Time) *layered {
 	for i := len(l) - 1; i >= 0; i-- {
 		if !t.Before(l[i].from) {
-			return l[i].over
+			return &l[i]
 		}
 	}
 	return nil
 }
 
-// priceSource is a layer with its name, for people.
-type priceSource struct {
-	name  string
-	layer layer
-}
-
 // book lays what sources say over each other, the lowest first.
-func book(markup price.Markup, sources ...priceSource) *price.Book {
+func book(markup price.Markup, layers ...layer) *price.Book {
 	var times []time.Time
-	for _, s := range sources {
-		for _, l := range s.layer {
-			times = append(times, l.from)
+	for _, l := range layers {
+		for i := range l {
+			times = append(times, l[i].from)
 		}
 	}
 	slices.SortFunc(times, time.Time.Compare)
 	times = slices.CompactFunc(times, time.Time.Equal)
 	var lists []price.Dated
 	for _, t := range times {
-		d := dated(t, sources)
+		d := dated(t, layers)
 		switch n := len(lists); {
 		case n == 0 && !d.Stated():
 		case n > 0 && lists[n-1].Source == d.Source && lists[n-1].Equal(&d.List):
@@ -60,36 +57,41 @@ func book(markup price.Markup, sources ...priceSource) *price.Book {
 	return price.NewBook(markup, lists...)
 }
 
-func dated(t time.Time, sources []priceSource) price.Dated {
+func dated(t time.Time, layers []layer) price.Dated {
 	d := price.Dated{From: t}
-	var names []string
-	for _, s := range sources {
-		over := s.layer.at(t)
-		if over == nil {
+	var sources []string
+	for _, l := range layers {
+		says := l.at(t)
+		if says == nil {
 			continue
 		}
-		if list := over(d.List); list.Stated() && !list.Equal(&d.List) {
+		if list := says.over(d.List); list.Stated() && !list.Equal(&d.List) {
 			d.List = list
-			names = append(names, s.name)
+			sources = append(sources, says.source)
 		}
 	}
-	slices.Reverse(names)
-	d.Source = strings.Join(names, ", ")
+	slices.Reverse(sources)
+	d.Source = strings.Join(sources, ", ")
 	return d
 }
 
 // said is what the configuration states.
-func said(prices config.Prices) layer {
+func said(where string, prices config.Prices) layer {
 	var l layer
 	for i := range prices {
-		l = append(l, layered{prices[i].From.Time, prices[i].Over})
+		l = append(l, layered{prices[i].From.Time, where, prices[i].Over})
 	}
 	slices.SortStableFunc(l, func(a, b layered) int { return a.from.Compare(b.from) })
 	return l
 }
 
 // listed is what a list of models states.
-func listed(p price.List, from time.Time) layered { return layered{from, p.Merged} }
+func listed(source string, p price.List, from time.Time) layered {
+	return layered{from, source, p.Merged}
+}
+
+// ownList is the source of what a provider's list states.
+const ownList = "its list"
 
 // history is what vendors took, oldest first, by vendor and model.
 type history map[historyKey][]store.Price
@@ -97,39 +99,56 @@ type history map[historyKey][]store.Price
 type historyKey struct{ vendor, model string }
 
 // note adds what is taken now where it is other than what was last known, and
-// returns that. What is not known any more stays as it was.
-func (h history) note(vendor string, models []provider.Model, at time.Time) (added []store.Price) {
+// returns that. What nobody states any more is not known from then on.
+func (h history) note(vendor, source string, models []provider.Model, at time.Time) (added []store.Price) {
+	stated := map[string]price.List{}
+	for key := range h {
+		if key.vendor == vendor {
+			stated[key.model] = price.List{}
+		}
+	}
 	for _, m := range models {
-		if !m.Prices.Stated() {
-			continue
+		if m.Prices.Stated() {
+			stated[m.ID] = m.Prices
 		}
-		p := store.Price{Provider: vendor, Model: m.ID, List: m.Prices}
-		key := historyKey{vendor, m.ID}
-		if had := h[key]; len(had) > 0 {
-			last := had[len(had)-1]
-			if last.List.Equal(&p.List) {
-				continue
-			}
-			p.Since = at
-			if !at.After(last.Since) {
-				p.Since = last.Since.Add(time.Millisecond)
-			}
+	}
+	for _, model := range slices.Sorted(maps.Keys(stated)) {
+		p := store.Price{Provider: vendor, Model: model, List: stated[model], Source: source}
+		if h.add(&p, at) {
+			added = append(added, p)
 		}
-		h[key] = append(slices.Clip(h[key]), p)
-		added = append(added, p)
 	}
 	return added
 }
 
+// add adds a price, unless it is the last that was known. The first counts from
+// the beginning of time.
+func (h history) add(p *store.Price, at time.Time) bool {
+	key := historyKey{p.Provider, p.Model}
+	had := h[key]
+	if len(had) > 0 {
+		last := had[len(had)-1]
+		if last.List.Equal(&p.List) {
+			return false
+		}
+		p.Since = at
+		if !at.After(last.Since) {
+			p.Since = last.Since.Add(time.Millisecond)
+		}
+	}
+	h[key] = append(slices.Clip(had), *p)
+	return true
+}
+
 // layer is the history of a model; of one that has none, what is taken now.
-func (h history) layer(vendor, model string, now price.List) layer {
+func (h history) layer(vendor, model, source string, now price.List) layer {
 	had := h[historyKey{vendor, model}]
 	if len(had) == 0 {
-		return layer{listed(now, time.Time{})}
+		return layer{listed(source, now, time.Time{})}
 	}
 	var l layer
 	for i := range had {
-		l = append(l, listed(had[i].List, had[i].Since))
+		l = append(l, listed(had[i].Source, had[i].List, had[i].Since))
 	}
 	return l
 }
@@ -167,33 +186,55 @@ func (c *Catalog) keepPrices(ctx context.Context, prices []store.Price) {
 // price is the book of a model at a provider; m is the configured model that
 // stands for it, nil when none does. It is called with mu held.
 func (c *Catalog) price(s *source, model string, m *config.Model) *price.Book {
-	markup, sources := c.setup.Markup, s.known(model, c.facts, c.history)
-	sources = append(sources, priceSource{"providers." + s.provider.Name, said(s.provider.PricesOf(model))})
+	markup, layers := c.setup.Markup, c.known(&s.provider, model, s.listed(model).Prices)
+	layers = append(layers, said("providers."+s.provider.Name, s.provider.PricesOf(model)))
 	if s.provider.Markup != nil {
 		markup = *s.provider.Markup
 	}
 	if m != nil {
-		sources = append(sources, priceSource{"models." + m.ID, said(m.Price)})
+		layers = append(layers, said("models."+m.ID, m.Price))
 		if m.Markup != nil {
 			markup = *m.Markup
 		}
 	}
-	return book(price.Markup(markup), sources...)
+	return book(price.Markup(markup), layers...)
 }
 
 // known is what is known of a model's prices without the configuration.
-func (s *source) known(model string, facts *provider.Facts, h history) []priceSource {
-	if s.provider.Free || !s.provider.Vendor.Takes(s.upstream().BaseURL(), model) {
-		return []priceSource{{"own machine", layer{listed(price.Free(), time.Time{})}}}
+func (c *Catalog) known(p *Provider, model string, lists price.List) []layer {
+	if p.Free || !p.Vendor.Takes(p.BaseURL, model) {
+		return []layer{{listed("own machine", price.Free(), time.Time{})}}
 	}
-	vendor := s.provider.vendor()
-	public, _ := facts.Model(vendor, model)
+	vendor := p.vendor()
+	public, _ := c.facts.Model(vendor, model)
 	prices := provider.WithExtras(vendor, public.ID, public.Prices)
-	return []priceSource{
-		{facts.Origin().Source, h.layer(provider.ListedAs(vendor), public.ID, prices)},
-		{"its list", h.layer(listName(s.provider), model, s.listed(model).Prices)},
+	return []layer{
+		c.history.layer(provider.ListedAs(vendor), cmp.Or(public.ID, model), c.facts.Origin().Source, prices),
+		c.history.layer(listName(*p), model, ownList, lists),
 	}
 }
+
+// Book is what was taken, and is, for a model of an upstream, as which a client
+// called it by an ID. It is known of providers, too, that are not there any more.
+func (c *Catalog) Book(id, providerName, model string) *price.Book {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var as *config.Model
+	for i := range c.setup.Models {
+		if c.setup.Models[i].ID == id {
+			as = &c.setup.Models[i]
+		}
+	}
+	s := c.named(providerName)
+	if s == nil {
+		vendor, _ := provider.Lookup(providerName)
+		s = &source{provider: Provider{Provider: config.Provider{Name: providerName, BaseURL: vendor.BaseURL}, Vendor: vendor}}
+	}
+	return c.price(s, model, as)
+}
+
+// Vendors are those of the providers there are, as facts name them.
+func (c *Catalog) Vendors() []string { return c.vendors(nil) }
 
 // noteFacts notes the prices that facts state, of the vendors there are. They
 // count from when the facts were taken; those of a release, from now on.
@@ -203,7 +244,7 @@ func (c *Catalog) noteFacts(ctx context.Context, h history, facts *provider.Fact
 	}
 	var added []store.Price
 	for _, vendor := range c.vendors(coming) {
-		added = append(added, h.note(vendor, facts.Priced(vendor), taken)...)
+		added = append(added, h.note(vendor, facts.Origin().Source, facts.Priced(vendor), taken)...)
 	}
 	c.keepPrices(ctx, added)
 }
@@ -226,13 +267,10 @@ func (c *Catalog) vendors(coming []Provider) []string {
 
 // notePrices keeps the prices that a provider's list states.
 func (c *Catalog) notePrices(ctx context.Context, s *source, list []provider.Model) {
-	if !slices.ContainsFunc(list, func(m provider.Model) bool { return m.Prices.Stated() }) {
-		return
-	}
 	c.renewing.Lock()
 	defer c.renewing.Unlock()
 	h := c.readHistory(ctx)
-	c.keepPrices(ctx, h.note(listName(s.provider), list, time.Now()))
+	c.keepPrices(ctx, h.note(listName(s.provider), ownList, list, time.Now()))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.history = h

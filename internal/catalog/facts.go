@@ -34,6 +34,19 @@ func (e *BadFacts) Unwrap() error { return e.Err }
 // gateways that share the store. They count until DropFacts, or until a release
 // brings later ones. Those that cannot be used are a BadFacts and change nothing.
 func KeepFacts(ctx context.Context, st *store.Store, packed []byte) (*provider.Facts, error) {
+	facts, err := CheckFacts(packed)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(keptFacts{Release: provider.EmbeddedOrigin().Date, Packed: packed})
+	if err != nil {
+		return nil, err
+	}
+	return facts, st.SetModelList(ctx, store.ModelList{Provider: factsName, Fetched: time.Now(), Body: body})
+}
+
+// CheckFacts reads packed facts. Those that cannot be used are a BadFacts.
+func CheckFacts(packed []byte) (*provider.Facts, error) {
 	facts, err := provider.ReadFacts(packed)
 	if err != nil {
 		return nil, &BadFacts{fmt.Errorf("%w; were they packed by another release of limen?", err)}
@@ -41,11 +54,7 @@ func KeepFacts(ctx context.Context, st *store.Store, packed []byte) (*provider.F
 	if facts.Len() < minFacts {
 		return nil, &BadFacts{fmt.Errorf("%d models of vendors that Limen knows are no whole list, which has %d at least", facts.Len(), minFacts)}
 	}
-	body, err := json.Marshal(keptFacts{Release: provider.EmbeddedOrigin().Date, Packed: packed})
-	if err != nil {
-		return nil, err
-	}
-	return facts, st.SetModelList(ctx, store.ModelList{Provider: factsName, Fetched: time.Now(), Body: body})
+	return facts, nil
 }
 
 // DropFacts makes the facts of the release count again.

@@ -88,6 +88,9 @@ func (f *Facts) Origin() Origin { return f.origin }
 // Len is how many models there are.
 func (f *Facts) Len() int { return len(f.models) }
 
+// Vendors are those that models are known of, in order.
+func (f *Facts) Vendors() []string { return slices.Clone(f.vendors) }
+
 // Has reports whether there are models of a vendor.
 func (f *Facts) Has(vendor string) bool { return slices.Contains(f.vendors, vendor) }
 

@@ -17,11 +17,12 @@ type Price struct {
 	Model    string // as it calls it
 	Since    time.Time
 	List     price.List
+	Source   string // who said so
 }
 
 // Prices returns all that was ever known, the oldest of each model first.
 func (s *Store) Prices(ctx context.Context) ([]Price, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT provider, model, since_ms, list FROM prices ORDER BY provider, model, since_ms")
+	rows, err := s.read.QueryContext(ctx, "SELECT provider, model, since_ms, list, source FROM prices ORDER BY provider, model, since_ms")
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
@@ -33,7 +34,7 @@ func (s *Store) Prices(ctx context.Context) ([]Price, error) {
 			since int64
 			list  []byte
 		)
-		if err := rows.Scan(&p.Provider, &p.Model, &since, &list); err != nil {
+		if err := rows.Scan(&p.Provider, &p.Model, &since, &list, &p.Source); err != nil {
 			return nil, fmt.Errorf("store: price row: %w", err)
 		}
 		if since > 0 {
@@ -87,10 +88,10 @@ func addPrices(ctx context.Context, tx *sql.Tx, prices []Price) error {
 			values.WriteByte(',')
 		}
 		n := len(args)
-		fmt.Fprintf(&values, "($%d,$%d,$%d,$%d)", n+1, n+2, n+3, n+4)
-		args = append(args, storable(p.Provider), storable(p.Model), since, string(list))
+		fmt.Fprintf(&values, "($%d,$%d,$%d,$%d,$%d)", n+1, n+2, n+3, n+4, n+5)
+		args = append(args, storable(p.Provider), storable(p.Model), since, string(list), storable(p.Source))
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO prices (provider, model, since_ms, list) VALUES "+values.String()+" ON CONFLICT DO NOTHING", args...)
+	_, err := tx.ExecContext(ctx, "INSERT INTO prices (provider, model, since_ms, list, source) VALUES "+values.String()+" ON CONFLICT DO NOTHING", args...)
 	if err != nil {
 		return fmt.Errorf("store: prices: %w", err)
 	}

@@ -142,7 +142,8 @@ INSERT INTO usage_days
 CREATE TABLE prices (
     provider TEXT NOT NULL,   -- the vendor
     model    TEXT NOT NULL,   -- as it calls it
-    since_ms BIGINT NOT NULL,
-    list     TEXT NOT NULL,   -- JSON
+    since_ms BIGINT NOT NULL, -- 0 is the beginning of time
+    list     TEXT NOT NULL,   -- JSON; {} is not known
+    source   TEXT NOT NULL,   -- who said so
     PRIMARY KEY (provider, model, since_ms)
 );
