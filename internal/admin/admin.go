@@ -67,6 +67,9 @@ func (a *API) Handler() http.Handler {
 		"DELETE /api/v1/teams/{team}":     a.deleteTeam,
 		"GET /api/v1/models":              a.listModels,
 		"POST /api/v1/refresh":            a.refresh,
+		"GET /api/v1/prices":              a.listPrices,
+		"POST /api/v1/prices/diff":        a.diffPrices,
+		"POST /api/v1/prices/reprice":     a.reprice,
 		"GET /api/v1/providers":           a.listProviders,
 		"POST /api/v1/route":              a.route,
 		"GET /api/v1/usage":               a.usage,
@@ -238,7 +241,7 @@ func (a *API) listModels(*http.Request) (any, error) {
 	a.Catalog.Await()
 	models, now := []Model{}, time.Now()
 	for _, m := range a.Catalog.Table().All() {
-		out := Model{ID: m.ID, Context: m.Facts.Context, MaxOutput: m.Facts.MaxOutput, Prices: m.Facts.Prices}
+		out := Model{ID: m.ID, Context: m.Facts.Context, MaxOutput: m.Facts.MaxOutput, Prices: *m.Targets[0].Price.At(now)}
 		for i := range m.Targets {
 			t := &m.Targets[i]
 			if name := t.String(); !slices.Contains(out.Targets, name) {

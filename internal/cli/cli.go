@@ -91,6 +91,7 @@ keys are in the environment and the model servers that run on this machine.`,
   limen keys create alice                  # a key for a client, shown once
   limen models                             # what is offered
   limen connect codex                      # set a client up
+  limen prices                             # what they cost
   limen usage --by key,model               # who used what, and what it cost
   limen why REQUEST-ID                     # how a call came to its answer
   limen route MODEL --dry-run              # where a call would go
@@ -108,7 +109,7 @@ keys are in the environment and the model servers that run on this machine.`,
 	flags.StringVar(&e.data, "data", "", "data directory (LIMEN_DATA; default ./limen-data)")
 	flags.StringVar(&e.listen, "listen", "", "address to listen on (LIMEN_LISTEN; default 127.0.0.1:8080)")
 	e.serveFlags(root)
-	root.AddCommand(e.serveCommand(), e.keysCommand(), e.teamsCommand(), e.modelsCommand(), e.usageCommand(), e.callsCommand(),
+	root.AddCommand(e.serveCommand(), e.keysCommand(), e.teamsCommand(), e.modelsCommand(), e.pricesCommand(), e.usageCommand(), e.callsCommand(),
 		e.reconcileCommand(), e.whyCommand(), e.routeCommand(), e.connectCommand(), e.doctorCommand(), e.configCommand(), e.adminCommand(), e.versionCommand())
 	exactly(root)
 	return root

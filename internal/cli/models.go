@@ -22,8 +22,8 @@ func (e *env) modelsCommand() *cobra.Command {
 		Long: `Models lists what a running gateway offers, the providers behind it and how it stands
 with them. What one key sees of it, GET /v1/models shows to that key.
 
-Prices are dollars per million tokens at the first provider of a model. "-" says that none
-is known, "+" that longer prompts cost more; --json has all of them.
+Prices are dollars per million tokens at the first provider of a model, "+" says that longer
+prompts cost more. 'limen prices' has all of them.
 
 --health shows how it stands with each target at each account, from the calls that it had:
 "cooling" ones are spared, a "half-open" one is being tried again.`,
@@ -102,7 +102,7 @@ func dollars(p price.List) string {
 	if len(p.Tiers) > 0 {
 		more = "+"
 	}
-	return p.Input.String() + more + "\t" + p.Output.String() + more
+	return orUnknown(p.Input) + more + "\t" + orUnknown(p.Output) + more
 }
 
 // needsGateway says what to do when a command that needs a running gateway

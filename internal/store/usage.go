@@ -73,6 +73,14 @@ func (s *Sums) plus(others *Sums) {
 	}
 }
 
+// minus takes others from the sums.
+func (s *Sums) minus(others *Sums) {
+	theirs := others.columns()
+	for i, n := range s.columns() {
+		*n -= *theirs[i]
+	}
+}
+
 // sumsOf are the sums of one call.
 func sumsOf(c *Call) Sums {
 	s := Sums{
@@ -137,11 +145,16 @@ func newSumSpan(table string, length int64) sumSpan {
 		table, keys, strings.Join(sumColumns, ", "), placeholders(1, 7+len(sumColumns)), keys, strings.Join(set, ", "))}
 }
 
-// sumUp adds calls to the sums, once for each row of them.
+// sumUp adds calls to the sums.
 func (s *Store) sumUp(ctx context.Context, conn *sql.Conn, tx *sql.Tx, calls []*Call) error {
+	return s.addToSums(ctx, conn, tx, calls, func(i int) Sums { return sumsOf(calls[i]) })
+}
+
+// addToSums adds what of says of each call, once for each row of the sums.
+func (s *Store) addToSums(ctx context.Context, conn *sql.Conn, tx *sql.Tx, calls []*Call, of func(i int) Sums) error {
 	byHour, byDay := map[sumKey]*Sums{}, map[sumKey]*Sums{}
-	for _, c := range calls {
-		sums, at := sumsOf(c), c.Started.UnixMilli()
+	for i, c := range calls {
+		sums, at := of(i), c.Started.UnixMilli()
 		k := sumKey{0, "", c.KeyID, c.Team, indexable(c.Model), indexable(c.Provider), indexable(c.UpstreamModel)}
 		tags := []string{""}
 		if c.Tags != "" {
