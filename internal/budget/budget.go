@@ -156,7 +156,7 @@ func (b Budget) Window(now time.Time) (begins, renews time.Time) {
 // midnight, that is the hour after.
 func midnight(year int, month time.Month, day int, zone *time.Location) time.Time {
 	t := time.Date(year, month, day, 0, 0, 0, 0, zone)
-	if t.Hour() != 0 && t.Hour() > 12 { // the end of the day before
+	if t.Hour() > 12 { // the end of the day before
 		return t.Add(time.Hour)
 	}
 	return t

@@ -84,13 +84,15 @@ func (b *Books) every(ctx context.Context, pause time.Duration, failure string, 
 	}
 }
 
-// giveBackIdle gives back what nobody has used for a while.
+// giveBackIdle gives back what nobody has used for a while. To a store that
+// does not answer nothing is given: it would be lost for both.
 func (b *Books) giveBackIdle() {
-	idle := idleTime
+	now, idle := b.since(), idleTime
 	if b.alone {
 		idle = idleAlone
+	} else if now-time.Duration(b.heard.Load()) > beatEvery+lookEvery {
+		return
 	}
-	now := b.since()
 	for _, l := range b.allLeases() {
 		l.mu.Lock()
 		if l.busy == nil && now-l.used >= idle {
