@@ -125,3 +125,30 @@ func TestPromptCost(t *testing.T) {
 		}
 	}
 }
+
+func TestEmbedded(t *testing.T) {
+	file := strings.Repeat("iVBORw0KGgo+/aA9", 128) // 2 KiB
+	for name, tt := range map[string]struct {
+		document    string
+		files, size int
+	}{
+		"nothing":            {``, 0, 0},
+		"a text":             {`{"a":"` + strings.Repeat("some words ", 400) + `"}`, 0, 0},
+		"a short one":        {`{"a":"` + file[:1023] + `"}`, 0, 0},
+		"base64":             {`{"a":"` + file + `","b":"x"}`, 1, 2048},
+		"a data URL":         {`{"url":"data:image/png;base64,` + file + `"}`, 1, 2048 + 22},
+		"padded":             {`["` + file + `=="]`, 1, 2050},
+		"slashes escaped":    {`["` + strings.ReplaceAll(file, "/", `\/`) + `"]`, 1, 2048 + 128},
+		"two":                {`["` + file + `", "` + file + `"]`, 2, 4096},
+		"quotes within":      {`["he said \"` + file + `\" twice \\","` + file + `"]`, 1, 2048},
+		"an end in words":    {`["` + file + ` is a file"]`, 0, 0},
+		"not in ASCII":       {`["` + strings.Repeat("é", 2048) + `"]`, 0, 0},
+		"cut within":         {`["` + file, 1, 2048},
+		"ends with a quote":  {`"`, 0, 0},
+		"ends with a escape": {`"\`, 0, 0},
+	} {
+		if files, size := dialect.Embedded([]byte(tt.document)); files != tt.files || size != tt.size {
+			t.Errorf("%s: got %d files of %d bytes, want %d of %d", name, files, size, tt.files, tt.size)
+		}
+	}
+}

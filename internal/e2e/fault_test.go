@@ -466,6 +466,7 @@ var faultCases = []struct {
 	{"pause arg=500", fine},
 	{"pause-mid arg=500", fine},
 	{"bytes", fine},
+	{"linger", fine},
 	{"trickle arg=400", silent}, // the limit of silence counts events, that of a call everything
 
 	// The events of a stream.

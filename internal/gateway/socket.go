@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/base64"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -147,7 +149,7 @@ func (g *Gateway) socket(x *exchange, d Door) {
 	s.life = time.AfterFunc(socketLife, func() {
 		e := llm.Errorf(llm.Invalid, "A socket lasts at most %s: connect again.", socketLife)
 		e.Code = "websocket_connection_limit_reached"
-		s.send(errorMessage(http.StatusBadRequest, openai.AppendErrorObject(nil, e)), nil)
+		s.send(errorMessage(http.StatusBadRequest, openai.AppendErrorObject(nil, e), nil), nil)
 		s.end(websocket.StatusPolicyViolation, "the socket is too old; connect again")
 	})
 	ping := s.pinged(ctx)
@@ -351,18 +353,33 @@ func (s *socket) end(code websocket.StatusCode, reason string) {
 // refuse tells of a message that became no request.
 func (s *socket) refuse(err error, lane []byte) {
 	e := llm.AsError(err)
-	s.send(errorMessage(s.x.failures.Status(e), openai.AppendErrorObject(nil, e)), lane)
+	s.send(errorMessage(s.x.failures.Status(e), openai.AppendErrorObject(nil, e), nil), lane)
 }
 
-// errorMessage is a failure before any event of an answer.
-func errorMessage(status int, object []byte) []byte {
+// errorMessage is a failure before any event of an answer, with what its header
+// would tell of when to try again.
+func errorMessage(status int, object []byte, header http.Header) []byte {
 	w := jsonedit.NewWriter(nil)
 	w.BeginObject()
 	w.SetText("type", "error")
 	w.SetInt("status", int64(status))
 	w.SetRaw("error", object)
+	if names := slices.Sorted(maps.Keys(header)); slices.ContainsFunc(names, isOfWaiting) {
+		w.Object("headers")
+		for _, name := range names {
+			if isOfWaiting(name) {
+				w.SetText(strings.ToLower(name), header[name][0])
+			}
+		}
+		w.EndObject()
+	}
 	w.EndObject()
 	return w.Bytes()
+}
+
+// isOfWaiting reports whether a header field tells when to try again.
+func isOfWaiting(name string) bool {
+	return strings.HasPrefix(name, "Retry-After") || strings.HasPrefix(name, "X-Ratelimit-") || name == "X-Should-Retry"
 }
 
 // send sends one message, which is an object.
@@ -394,7 +411,7 @@ func (w *socketWriter) Flush() {}
 // ones, or the body of a refusal.
 func (w *socketWriter) Write(p []byte) (int, error) {
 	if w.status != 0 && w.status != http.StatusOK {
-		return len(p), w.socket.send(errorMessage(w.status, dialect.Member(p, "error")), w.lane)
+		return len(p), w.socket.send(errorMessage(w.status, dialect.Member(p, "error"), w.header), w.lane)
 	}
 	for data := range eventsOf(p) {
 		if err := w.socket.send(data, w.lane); err != nil {

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
@@ -137,5 +139,29 @@ func BenchmarkResolveUnknown(b *testing.B) {
 	table := NewTable(models)
 	for b.Loop() {
 		table.Resolve(viewer{"x", "*"}, strings.Repeat("x", 1000))
+	}
+}
+
+// TestMetersOutliveTables has a model's limits change, go and come.
+func TestMetersOutliveTables(t *testing.T) {
+	r, now := NewRegistry(), time.Now()
+	use := func(m *limit.Meter) bool {
+		_, refused := limit.Enter(now, limit.Need{}, m)
+		return refused == nil
+	}
+	if m := r.Meter("m", limit.Rates{Requests: 1}); m.Owner != limit.OfModel || !use(m) || use(m) {
+		t.Error("a limit of one let in none or two")
+	}
+	r.Sweep()
+	if use(r.Meter("m", limit.Rates{Requests: 1})) || !use(r.Meter("other", limit.Rates{Requests: 1})) {
+		t.Error("what was used is forgotten, or is another model's")
+	}
+	if !use(r.Meter("m", limit.Rates{Requests: 2})) {
+		t.Error("a higher limit does not count")
+	}
+	r.Sweep()
+	r.Sweep() // nobody asked for it in between
+	if !use(r.Meter("m", limit.Rates{Requests: 1})) {
+		t.Error("what nobody asked for is kept")
 	}
 }

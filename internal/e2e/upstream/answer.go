@@ -26,6 +26,7 @@ type answer struct {
 	delay     time.Duration // before each write
 	pause     time.Duration // once, before the frame pauseAt
 	pauseAt   int
+	after     time.Duration            // before the connection may end
 	endAt     int                      // frames to write before end
 	end       func(*exchange, *answer) // what ends the answer too early, or nil
 }
@@ -100,6 +101,7 @@ func (x *exchange) send(a *answer) {
 			return
 		}
 	}
+	x.sleep(a.after)
 }
 
 // chunk is a frame, or a half of a JSON answer, as bytes.

@@ -214,6 +214,11 @@ var answerFaults = []Fault{
 			a.pauseAt = 1
 		}
 	}},
+	{Name: "linger", Doc: "keeps the connection open N ms (40) after the end of its stream", bend: func(x *exchange, a *answer) {
+		if a.body == nil {
+			a.after = x.milliseconds(40)
+		}
+	}},
 	{Name: "bytes", Doc: "3 bytes a write", bend: func(_ *exchange, a *answer) { a.pieceSize = 3 }},
 	{Name: "trickle", Doc: "a byte every N ms (100)", bend: func(x *exchange, a *answer) { a.pieceSize, a.delay = 1, x.milliseconds(100) }},
 }
