@@ -130,7 +130,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 			dialect.Anthropic: anthropic.Upstream{}, dialect.Gemini: gemini.Upstream{}, dialect.Bedrock: bedrock.Upstream{},
 		},
 		Seal: a.data.Seal, State: a.data.State,
-		AdminAPI: api, Nodes: func() int { return 1 },
+		AdminAPI: api, Nodes: a.data.Books.Nodes,
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,
 			Models:  func() int { return len(a.catalog.Table().All()) },

@@ -438,3 +438,44 @@ func TestRefusedCallsUseNothingUp(t *testing.T) {
 	check(t, g.askM(t, false, "hello", ""), "answer")
 	check(t, g.askM(t, false, "hello", ""), limitReached)
 }
+
+// TestLimitsOfKeysAndTeams has calls that fall under three limits.
+func TestLimitsOfKeysAndTeams(t *testing.T) {
+	t.Parallel()
+	g := start(t, limited(newUpstream(t), "rpm: 100"))
+	g.admin(t, http.MethodPost, "/teams", `{"name":"all","limits":{"rpm":3}}`, new(any))
+	g.admin(t, http.MethodPost, "/teams", `{"name":"web","parent":"all","limits":{"tpm":100000}}`, new(any))
+	as := func(name, limits string) func() reply {
+		var made struct{ Key string }
+		g.admin(t, http.MethodPost, "/keys", fmt.Sprintf(`{"name":%q,"team":"web"%s}`, name, limits), &made)
+		return func() reply {
+			r := g.request(t, t.Context(), http.MethodPost, "/chat/completions", strings.NewReader(askBody(false, "hello", "")))
+			r.Header.Set("Authorization", "Bearer "+made.Key)
+			return g.do(t, r)
+		}
+	}
+	alice, bob := as("alice", `,"limits":{"rpm":2}`), as("bob", "")
+	got := alice()
+	check(t, got, "answer")
+	checkFields(t, got.header,
+		`x-ratelimit-limit-requests: 2`, `x-ratelimit-limit-tokens: 100000`, `x-ratelimit-remaining-requests: 1`, `x-ratelimit-remaining-tokens: 99\d{3}`,
+		`x-ratelimit-reset-requests: .*`, `x-ratelimit-reset-tokens: .*`)
+	check(t, alice(), "answer")
+	for range 3 { // what the key's own limit refuses uses nothing of the team's up
+		if got := alice(); got.status != 429 || !strings.Contains(got.body, "Rate limit reached for this key on requests per min (RPM): Limit 2, Used 2, Requested 1.") {
+			t.Errorf("got %d %s", got.status, got.body)
+		}
+	}
+	got = bob()
+	check(t, got, "answer")
+	if got.header.Get("X-Ratelimit-Limit-Requests") != "3" || got.header.Get("X-Ratelimit-Remaining-Requests") != "0" {
+		t.Errorf("the header is %v", got.header)
+	}
+	if got := bob(); got.status != 429 || !strings.Contains(got.body, "Rate limit reached for this key's team on requests per min (RPM): Limit 3, Used 3, Requested 1.") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	got = alice() // also where it fails for another reason
+	checkFields(t, got.header, `retry-after-ms: .*`, `retry-after: .*`,
+		`x-ratelimit-limit-requests: [23]`, `x-ratelimit-limit-tokens: 100000`, `x-ratelimit-remaining-requests: 0`, `x-ratelimit-remaining-tokens: 99\d{3}`,
+		`x-ratelimit-reset-requests: .*`, `x-ratelimit-reset-tokens: .*`)
+}
