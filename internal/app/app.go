@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/admin"
-	"github.com/limen-gateway/limen/internal/budget"
+	"github.com/limen-gateway/limen/internal/alert"
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -79,6 +79,7 @@ type app struct {
 	catalog *catalog.Catalog
 	router  *route.Router
 	gateway *gateway.Gateway
+	alerts  *alert.Sender
 	config  atomic.Pointer[config.Config]
 	watcher *config.Watcher // nil without a file
 
@@ -117,7 +118,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	defer removeSocket()
 
-	a.router = route.NewRouter()
+	a.router, a.alerts = route.NewRouter(), alert.New(a.log)
 	a.catalog = catalog.New(a.data.Store, a.log, "limen/"+opts.Version)
 	defer a.catalog.Close()
 	api := a.adminAPI(localBase(cfg, listener.Addr()))
@@ -153,7 +154,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 	defer stop()
 	running.Go(func() { a.data.Keys.Watch(background) })
 	running.Go(func() { a.data.Ledger.Run(background) })
-	running.Go(func() { a.data.Books.Run(background, func(budget.Alert) {}) })
+	running.Go(func() { a.data.Books.Run(background, a.alerts.Send) })
+	running.Go(func() { a.alerts.Run(background) })
 	running.Go(func() { a.catalog.Run(background) })
 	running.Go(func() { a.data.State.Run(background, a.log) })
 	running.Go(func() { a.data.Ledger.Sweep(background, a.data.Store) })
@@ -224,6 +226,10 @@ func (a *app) apply(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
+	told, err := a.alertsOf(cfg)
+	if err != nil {
+		return err
+	}
 	if err := a.catalog.Apply(ctx, setup(ctx, cfg)); err != nil {
 		return err
 	}
@@ -233,6 +239,7 @@ func (a *app) apply(ctx context.Context, cfg *config.Config) error {
 	set.Tools = hosted
 	a.gateway.Apply(set)
 	a.router.Apply(route.Retries{Attempts: cfg.Retries.Attempts, Budget: int(cfg.Retries.Budget)})
+	a.alerts.Apply(told)
 	a.setLevel(cfg)
 	a.config.Store(cfg)
 	return nil

@@ -33,6 +33,7 @@ type Config struct {
 	ReasoningMemory string     `yaml:"reasoning_memory" enum:"on off" doc:"Keep, in memory, the models' sealed reasoning for clients that do not send it back."`
 	Tools           Tools      `yaml:"tools" doc:"Tools of Responses that Limen runs itself, for models whose upstream has none."`
 	Prices          PriceRules `yaml:"prices" doc:"What becomes of what calls cost, and of calls whose price is not known."`
+	Alerts          Alerts     `yaml:"alerts" doc:"Who is told when much of a budget is spent."`
 	Providers       []Provider `yaml:"providers" doc:"Upstreams by name. A vendor that Limen knows needs no more than its name and a key."`
 	Models          []Model    `yaml:"models" doc:"Models under names of your own, by the ID that clients use."`
 }

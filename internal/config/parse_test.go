@@ -243,6 +243,9 @@ tools:
   file_search: { url: "http://127.0.0.1:8321/v1", api_key: canary, headers: { X-B: c } }
   code_interpreter: { mcp: Docs_1, tool: run, argument: script }
   image_generation: { model: org/fast:8b, timeout: 2m }
+alerts:
+  webhook: { url: "https://hooks.example.com/T/canary", headers: { x-a: canary }, secret: canary }
+  email: { smtp: "mail.example.com:465", username: me, password: canary, from: "Limen <limen@example.com>", to: [a@example.com, b@example.com], tls: tls }
 sockets: false
 state: {retention: 7d, max_size: 1GiB}
 usage: {retention: 1h, max_size: 10MB, tags: {metadata: [project, "a:b"], headers: {X-Project: project, x-who: user}}}
@@ -303,6 +306,10 @@ models:
 		},
 		Keys: Keys{"sk-"}, Refresh: 60 * minute, Retries: Retries{Attempts: 2}, State: State{Retention: 7 * day, MaxSize: 1024 * mebibyte},
 		Usage: Usage{Retention: hour, MaxSize: 10e6, Tags: Tags{Metadata: []string{"project", "a:b"}, Headers: map[string]string{"X-Project": "project", "x-who": "user"}}}, ReasoningMemory: "off",
+		Alerts: Alerts{
+			Webhook: &Webhook{URL: "https://hooks.example.com/T/canary", Headers: map[string]Secret{"x-a": "canary"}, Secret: "canary"},
+			Email:   &Email{SMTP: "mail.example.com:465", Username: "me", Password: "canary", From: "Limen <limen@example.com>", To: []string{"a@example.com", "b@example.com"}, TLS: "tls"},
+		},
 		Tools: Tools{
 			Timeout: 5 * second,
 			MCP: MCP{

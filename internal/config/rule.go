@@ -44,6 +44,8 @@ func ruleNamed(name string) rule {
 		return rule{want: "an http or https URL such as https://host/search", test: func(text string) error { _, err := parseURL(text); return err }, pattern: "^https?://"}
 	case "url pattern":
 		return rule{want: "the URL of a server such as https://mcp.example.com/*", test: testURLPattern, pattern: "^https?://"}
+	case "mail":
+		return rule{want: "a mail address such as me@example.com", test: testMail, pattern: "@"}
 	case "label":
 		return matching("a label: letters, digits, dash and underscore, at most 64", labelText)
 	case "origin":
@@ -99,6 +101,8 @@ func ruleOf(t reflect.Type, f field) rule {
 		return rule{want: markupHelp, pattern: `^[0-9]{1,4}(\.[0-9]{1,2})?%?$`}
 	case reflect.TypeFor[Date]():
 		return rule{want: dateHelp, pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`}
+	case reflect.TypeFor[SecretURL]():
+		return ruleNamed("url")
 	case reflect.TypeFor[Upstream]():
 		return rule{want: "provider/upstream-model", pattern: `^[^/\s]+/\S+$`}
 	case reflect.TypeFor[Pattern]():

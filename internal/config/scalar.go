@@ -28,6 +28,7 @@ var (
 	_ scalar = (*Factor)(nil)
 	_ scalar = (*Markup)(nil)
 	_ scalar = (*Date)(nil)
+	_ scalar = (*SecretURL)(nil)
 )
 
 // Secret is text that prints as "[redacted]" everywhere but through Reveal. Empty, it prints as nothing.

@@ -92,12 +92,19 @@ const canary = "sk-canary-0123456789"
 func TestSecretStaysSecret(t *testing.T) {
 	c := parse(t, "providers: { openai: { api_key: "+canary+", headers: { x-a: "+canary+" } } }")
 	shown := map[string]string{}
+	hook := SecretURL("https://hooks.example.com:8443/T/" + canary + "?k=" + canary)
+	if got, want := hook.String(), "https://hooks.example.com:8443/[redacted]"; got != want || SecretURL("").String() != "" || SecretURL(":"+canary).String() != redacted {
+		t.Errorf("the webhook is shown as %s, want %s", got, want)
+	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "% x", "%#q", "%t", "%10v"} {
 		shown["configuration "+verb] = fmt.Sprintf(verb, c)
 		shown["provider "+verb] = fmt.Sprintf(verb, c.Providers)
 		shown["secret "+verb] = fmt.Sprintf(verb, c.Providers[0].APIKey)
+		shown["webhook "+verb] = fmt.Sprintf(verb, Webhook{URL: hook, Secret: canary})
+		shown["address "+verb] = fmt.Sprintf(verb, hook)
 		shown["pointer "+verb] = fmt.Sprintf(verb, &c.Providers[0].APIKey)
 	}
+	c.Alerts.Webhook = &Webhook{URL: hook, Secret: canary}
 	keep := func(name string) func([]byte, error) {
 		return func(data []byte, err error) {
 			if err != nil {
@@ -111,7 +118,7 @@ func TestSecretStaysSecret(t *testing.T) {
 	keep("RedactedYAML")(c.RedactedYAML())
 	keep("RedactedJSON")(c.RedactedJSON())
 	var log bytes.Buffer
-	slog.New(slog.NewTextHandler(&log, nil)).Info("", "c", c, "p", c.Providers[0], "s", c.Providers[0].APIKey)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("", "c", c, "p", c.Providers[0], "s", c.Providers[0].APIKey, "u", hook)
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("", "c", c, "p", c.Providers[0], "s", c.Providers[0].APIKey)
 	shown["slog"] = log.String()
 	for name, text := range shown {

@@ -148,4 +148,6 @@ func setDefaults(v reflect.Value) {
 	}
 }
 
-func isSecret(t reflect.Type) bool { return t == reflect.TypeFor[Secret]() }
+func isSecret(t reflect.Type) bool {
+	return t == reflect.TypeFor[Secret]() || t == reflect.TypeFor[SecretURL]()
+}

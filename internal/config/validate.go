@@ -17,6 +17,7 @@ func (d *decoder) validate(c *Config, opt Options) {
 	d.validateLimits(&c.Limits)
 	d.validateTools(&c.Tools)
 	d.validateUsage(&c.Usage)
+	d.validateAlerts(&c.Alerts)
 	d.validatePriceRules(&c.Prices)
 	for i := range c.Providers {
 		d.validateProvider(&c.Providers[i], opt)

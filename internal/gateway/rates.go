@@ -93,9 +93,9 @@ func (c *Call) leave() {
 // metered are the tokens that count for limits.
 func (c *Call) metered() int64 {
 	u := &c.Usage
-	return min(u.Total()-u.CacheRead+(u.CacheRead*int64(c.set.CacheRead)+99)/100, mostTokens)
+	return min(u.Total()-u.CacheRead+(u.CacheRead*int64(c.set.CacheRead)+99)/100, mostMetered)
 }
 
-// mostTokens is what a call counts at most, so that an upstream that tells
+// mostMetered is what a call counts at most, so that an upstream that tells
 // nonsense does not close a limit for years.
-const mostTokens = 1 << 24
+const mostMetered = 1 << 24

@@ -16,7 +16,7 @@ func TestMetered(t *testing.T) {
 		{llm.Usage{Input: 5, CacheRead: 100, CacheWrite: 7, HourWrite: 3, AudioIn: 1, Output: 20, Reasoning: 4, AudioOut: 2, ImageOut: 8}, 100, 150},
 		{llm.Usage{Input: 5, CacheRead: 101, Output: 20}, 10, 36},
 		{llm.Usage{Input: 5, CacheRead: 100, Output: 20}, 0, 25},
-		{llm.Usage{Input: 1 << 40, CacheRead: 1 << 40, Output: 1 << 40}, 100, mostTokens},
+		{llm.Usage{Input: 1 << 40, CacheRead: 1 << 40, Output: 1 << 40}, 100, mostMetered},
 	} {
 		call := &Call{Usage: c.usage, set: &Settings{CacheRead: c.weight}}
 		if got := call.metered(); got != c.want {
