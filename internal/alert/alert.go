@@ -176,7 +176,7 @@ type message struct {
 	ID        string        `json:"id"` // the same at each try
 	Time      time.Time     `json:"time"`
 	Owner     string        `json:"owner"` // ID of a key or a team
-	Name      string        `json:"name"`
+	Name      string        `json:"name"`  // "key alice", "team web"
 	Budget    budget.Budget `json:"budget"`
 	Spent     money.Amount  `json:"spent"`
 	Threshold money.Amount  `json:"threshold"`
