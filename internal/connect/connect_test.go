@@ -429,6 +429,7 @@ func FuzzFiles(f *testing.F) {
 			}
 		}
 	}
+	f.Add(0, "?") // a name that is nowhere
 	f.Fuzz(func(t *testing.T, client int, text string) {
 		c := &Clients[uint(client)%uint(len(Clients))]
 		list, _ := c.assignments(target)

@@ -14,11 +14,12 @@ import (
 // tomlFile is TOML. It is read by statements: what is no single value, an array
 // or an inline table, is found and not looked into.
 type tomlFile struct {
-	text   string
-	top    *node
-	tables []tomlTable // that have a header, in the order of the file
-	keys   []tomlKey
-	known  map[string]bool // the IDs of both
+	text    string
+	top     *node
+	tables  []tomlTable // that have a header, in the order of the file
+	keys    []tomlKey
+	nodes   map[string]*node // by the IDs of their paths
+	headers map[string]int   // tables by those
 }
 
 // tomlTable is a table that has a header, of its own or of an array.
@@ -39,7 +40,7 @@ func readTOML(text string) (document, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("it is not UTF-8")
 	}
-	f := &tomlFile{text: text, top: &node{kind: object}, known: map[string]bool{}}
+	f := &tomlFile{text: text, top: &node{kind: object}, nodes: map[string]*node{}, headers: map[string]int{}}
 	within := path{} // the table that keys belong to; nil in one of an array of tables
 	for at := f.blank(0); at < len(text); at = f.blank(at) {
 		var err error
@@ -76,28 +77,31 @@ func (f *tomlFile) blank(at int) int {
 	return at
 }
 
-// opaque puts what is not looked into at a path.
-func (f *tomlFile) opaque(p path) {
-	n := f.grow(p[:len(p)-1])
-	if n != nil && n.step(p[len(p)-1]) == nil {
-		n.items = append(n.items, &node{kind: opaque, name: p[len(p)-1]})
-	}
-}
-
 // grow returns the table at a path and makes those that are not there; nil when
 // something else is in the way.
 func (f *tomlFile) grow(p path) *node {
-	n := f.top
-	for _, step := range p {
-		next := n.step(step)
-		if next == nil {
-			next = &node{kind: object, name: step}
-			n.items = append(n.items, next)
-		}
-		if n = next; n.kind != object {
-			return nil
-		}
+	if len(p) == 0 {
+		return f.top
 	}
+	n := f.nodes[p.id()]
+	if n == nil {
+		n = f.put(p, &node{kind: object})
+	}
+	if n == nil || n.kind != object {
+		return nil
+	}
+	return n
+}
+
+// put puts a value at a path where there is none.
+func (f *tomlFile) put(p path, n *node) *node {
+	parent := f.grow(p[:len(p)-1])
+	if parent == nil || f.nodes[p.id()] != nil {
+		return nil
+	}
+	n.name = p[len(p)-1]
+	parent.items = append(parent.items, n)
+	f.nodes[p.id()] = n
 	return n
 }
 
@@ -117,15 +121,16 @@ func (f *tomlFile) header(at int) (within path, end int, err error) {
 	}
 	end += len(closing)
 	if array {
-		f.opaque(p)
+		f.put(p, &node{kind: opaque})
+	}
+	if f.grow(p) == nil { // within an array, where the same table may come again
 		f.tables = append(f.tables, tomlTable{start: at, end: end, body: end})
 		return nil, end, nil
 	}
-	if f.known[p.id()] {
+	if _, known := f.headers[p.id()]; known {
 		return nil, at, fmt.Errorf("line %d has the table %s a second time", lineOf(f.text, at), p)
 	}
-	f.grow(p)
-	f.known[p.id()] = true
+	f.headers[p.id()] = len(f.tables)
 	f.tables = append(f.tables, tomlTable{p.id(), at, end, end})
 	return p, end, nil
 }
@@ -154,13 +159,10 @@ func (f *tomlFile) key(at int, within path) (int, error) {
 	if within != nil {
 		full := slices.Concat(within, p)
 		k.id = full.id()
-		if f.known[k.id] {
+		if n := f.nodes[k.id]; n != nil && n.kind != object {
 			return at, fmt.Errorf("line %d has %s a second time", lineOf(f.text, at), full)
 		}
-		f.known[k.id] = true
-		if parent := f.grow(full[:len(full)-1]); parent != nil {
-			parent.items = append(parent.items, leaf)
-		}
+		f.put(full, leaf)
 	}
 	f.keys = append(f.keys, k)
 	return leaf.end, nil
@@ -331,11 +333,9 @@ func (f *tomlFile) set(p path, v value) (string, error) {
 		return f.atTop(line), nil
 	}
 	table := p[:len(p)-1]
-	for _, t := range f.tables {
-		if t.id == table.id() {
-			at := lineEnd(f.text, t.body)
-			return splice(f.text, at, at, "\n"+line), nil
-		}
+	if i, headed := f.headers[table.id()]; headed {
+		at := lineEnd(f.text, f.tables[i].body)
+		return splice(f.text, at, at, "\n"+line), nil
 	}
 	if len(rest) == 1 {
 		return "", fmt.Errorf("%s has no header of its own", table)

@@ -71,8 +71,12 @@ func withoutRemarks(text string) string {
 
 func (f *yamlFile) root() *node { return f.top }
 
-// at is the offset of a line and a column, which counts characters.
+// at is the offset of a line and a column, which counts characters. What is not
+// there stands behind the end.
 func (f *yamlFile) at(line, column int) int {
+	if line < 1 || line > len(f.lines) {
+		return len(f.text)
+	}
 	at := f.lines[line-1]
 	for ; column > 1 && at < len(f.text); column-- {
 		_, n := utf8.DecodeRuneInString(f.text[at:])
