@@ -34,7 +34,7 @@ file (.limen-backup). Then it does what the client does first: lists the models 
 lists those that are known, and how it stands with them.
 
 Where the client can read the key from the environment, the file names the variable, and
-LIMEN_KEY, if it is set, is the key. It exits with 3 when a check failed.`,
+LIMEN_KEY, if it is set, is the key. It exits with 1 when a check failed.`,
 		Example: `  limen connect
   limen connect codex
   limen connect claude --model fast --new-key --yes
