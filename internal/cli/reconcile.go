@@ -166,7 +166,7 @@ func printReconciled(w io.Writer, r *reconcile.Report) {
 		fmt.Fprintf(w, "Not compared, because none of their models is in the export: %s.\n", strings.Join(r.Others, ", "))
 	}
 	if r.Unpriced > 0 {
-		fmt.Fprintf(w, "Limen does not know the cost of %d calls; they are not in its sums.\n", r.Unpriced)
+		fmt.Fprintf(w, "Limen does not know the cost of %s, which is not in its sums.\n", callsText(r.Unpriced))
 	}
 	if r.Cut {
 		fmt.Fprintln(w, "The export is not whole: the vendor has more pages (has_more).")

@@ -192,14 +192,17 @@ func costText(cost money.Amount, unpriced int64) string {
 	if unpriced == 0 {
 		return cost.String()
 	}
-	calls := "1 call"
-	if unpriced > 1 {
-		calls = fmt.Sprint(unpriced, " calls")
-	}
 	if cost == 0 {
-		return calls + " of unknown price"
+		return callsText(unpriced) + " of unknown price"
 	}
-	return cost.String() + " + " + calls + " of unknown price"
+	return cost.String() + " + " + callsText(unpriced) + " of unknown price"
+}
+
+func callsText(n int64) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return fmt.Sprint(n, " calls")
 }
 
 func groupValue(g *admin.UsageRow, dimension string) string {
