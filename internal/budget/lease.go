@@ -109,8 +109,15 @@ func (b *Books) refusal(l *lease) error {
 func (s *span) place(b *Books, amount money.Amount, holds int) (lacking *lease, err error) {
 	for _, l := range s.leases {
 		l.mu.Lock()
-		defer l.mu.Unlock()
 	}
+	lacking, err = s.placeLocked(b, amount, holds)
+	for _, l := range s.leases {
+		l.mu.Unlock()
+	}
+	return lacking, err
+}
+
+func (s *span) placeLocked(b *Books, amount money.Amount, holds int) (lacking *lease, err error) {
 	for _, l := range s.leases {
 		if l.gone {
 			return nil, errGone

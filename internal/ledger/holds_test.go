@@ -1,13 +1,16 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/store"
 )
@@ -265,5 +268,54 @@ func TestHoldRoundTrip(t *testing.T) {
 				t.Errorf("cut at %d: %v", n, err)
 			}
 		}
+	}
+}
+
+// BenchmarkHeldCall is what a call costs that pays from the budgets of its key
+// and two teams, beside one that pays from none.
+func BenchmarkHeldCall(b *testing.B) {
+	st, err := store.Open(b.Context(), b.TempDir(), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer st.Close()
+	books := booksOf(st)
+	if err := books.CloseFormer(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	l, err := Open(b.TempDir(), books, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.journal.close()
+	budgets := []budget.Budget{{Amount: money.Max, Period: budget.Month, Zone: "Europe/Berlin"}, {Amount: money.Max, Period: budget.Month, Soft: true}}
+	payer := books.Payer("team", "team", budgets, books.Payer("top", "top", budgets, nil))
+	payer = books.Payer("key", "key", budgets, payer)
+	for name, payer := range map[string]*budget.Payer{"held": payer, "free": nil} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					h, err := payer.Hold(b.Context(), money.Dollar, time.Now())
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					c := newCall("0193500000007abc0193500000007abc")
+					c.Charge, c.Balances = 1, h.Balances()
+					if h.Active() {
+						err = l.Hold(c, money.Dollar)
+					}
+					if err = errors.Join(err, l.Append(c)); err != nil {
+						b.Error(err)
+						return
+					}
+					h.Settle(1)
+				}
+			})
+		})
+	}
+	if err := books.Close(b.Context()); err != nil {
+		b.Fatal(err)
 	}
 }
