@@ -11,13 +11,14 @@ TOOL := go tool -modfile=tools/go.mod
 
 RELEASE ?= dev
 FUZZ    ?= 5
+SEEDS   ?= 10000
 
 CLIENTS := internal/e2e/clients
 DIST    := $(CURDIR)/dist
 
 # A checkout that belongs to somebody else has no revision that Go may read;
 # only the binary that is kept needs one.
-check unit tokenizers e2e-sdk e2e-clients fuzz vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
+check unit tokenizers e2e-sdk e2e-clients fuzz soak vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .PHONY: help
 help: ## list the targets
@@ -74,12 +75,17 @@ $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 	@touch $@
 
 .PHONY: postgres
-postgres: ## the tests of the store on Postgres, which is installed or skipped
-	$(STEP) 'store on Postgres' .ci/postgres
+postgres: ## the tests of store and budgets on Postgres, which is installed or skipped
+	$(STEP) 'store and budgets on Postgres' .ci/postgres
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZ (5) seconds
 	$(STEP) fuzz .ci/fuzz $(FUZZ)
+
+.PHONY: soak
+soak: ## simulated worlds in numbers: SEEDS (10000) of each
+	$(STEP) 'budgets' go test -timeout 12h ./internal/ledger -run '^TestSimulation$$' -seeds $(SEEDS)
+	$(STEP) 'routing' go test -timeout 12h ./internal/route -run '^TestSimulation$$' -seeds $(SEEDS)
 
 .PHONY: vuln
 vuln: ## known vulnerabilities, where their database can be reached

@@ -398,7 +398,8 @@ func TestBudgetsThatChange(t *testing.T) {
 type faulty struct {
 	*store.Store
 	fail atomic.Bool
-	lose atomic.Bool // what was done
+	lose atomic.Bool                   // what was done
+	late atomic.Pointer[chan struct{}] // until when answers are kept back
 }
 
 var errAway = errors.New("the store is away")
@@ -408,10 +409,21 @@ func (f *faulty) TakeLease(ctx context.Context, holder string, b store.Balance, 
 		return store.Lease{}, errAway
 	}
 	l, err := f.Store.TakeLease(ctx, holder, b, limit, choose)
+	if late := f.late.Load(); late != nil {
+		<-*late
+	}
 	if f.lose.Load() {
 		return store.Lease{}, errAway
 	}
 	return l, err
+}
+
+func (f *faulty) CloseLeases(ctx context.Context, list ...store.Holding) error {
+	err := f.Store.CloseLeases(ctx, list...)
+	if late := f.late.Load(); late != nil {
+		<-*late
+	}
+	return err
 }
 
 func (f *faulty) Beat(ctx context.Context, node string, within time.Duration) (int, error) {
@@ -478,6 +490,65 @@ func TestLostAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// While an answer of the store is under way, calls that need no more go on, and
+// what they cost is not forgotten when it comes.
+func TestLateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &faulty{Store: openStore(t)}
+		b := openBooks(t, st, "g", false)
+		p := b.Payer("k", "k", parse(t, "0.000000080/total"), nil)
+		hold(t, p, 1).Settle(0) // ten are leased
+		late := make(chan struct{})
+		st.late.Store(&late)
+		big := make(chan *Hold)
+		go func() {
+			h, err := p.Hold(context.Background(), 20, time.Now())
+			if err != nil {
+				t.Error(err)
+			}
+			big <- h
+		}()
+		synctest.Wait()
+		small := hold(t, p, 5)
+		small.Settle(5)
+		record(t, b, small, 5)
+		st.late.Store(nil)
+		close(late)
+		<-big
+		n := 0
+		for ; ; n++ {
+			if _, err := p.Hold(t.Context(), 5, time.Now()); err != nil {
+				break
+			}
+		}
+		if n != 11 {
+			t.Errorf("%d more calls of 5 are served, want 11: of 80 are 5 spent and 20 held", n)
+		}
+	})
+}
+
+// A call that comes while a lease goes back, and needs nothing of it yet, can
+// hold more later.
+func TestMoreOfWhatGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &faulty{Store: openStore(t)}
+		b := openBooks(t, st, "g", false)
+		p := b.Payer("k", "k", parse(t, "0.000000080/total"), nil)
+		hold(t, p, 1).Settle(0)
+		late := make(chan struct{})
+		st.late.Store(&late)
+		time.Sleep(idleTime)
+		b.giveBackIdle()
+		synctest.Wait()
+		h := hold(t, p, 0)
+		st.late.Store(nil)
+		close(late)
+		synctest.Wait()
+		mustDo(t, h.More(80))
+		wantStands(t, st.Store, "k", 0, 80)
+	})
 }
 
 // What nobody has used for a while goes back, so that another gateway can spend

@@ -171,7 +171,7 @@ func (b *Books) fund(l *lease, amount money.Amount) (op *operation, refused bool
 // way.
 func (b *Books) take(l *lease, amount, need money.Amount) *operation {
 	choose := func(left money.Amount) money.Amount { return b.choose(left, amount, need) }
-	moves, quiet := l.moves, l.quiet()
+	moves := l.moves
 	return b.begin(l, func(ctx context.Context) error {
 		got, err := b.bank.TakeLease(ctx, b.holder, l.balance, b.limit(l.balance), choose)
 		if err != nil {
@@ -180,7 +180,7 @@ func (b *Books) take(l *lease, amount, need money.Amount) *operation {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.free = l.free.Plus(got.Taken)
-		if quiet && l.quiet() && l.moves == moves { // then the store knows better
+		if l.quiet() && l.moves == moves { // it was all the time, and the store knows better
 			l.free = got.Total
 		}
 		l.slice = got.Taken
