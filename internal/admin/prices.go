@@ -195,6 +195,7 @@ func (a *API) reprice(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if in.Before == "" {
+		a.Catalog.Await()
 		if err := a.settle(r.Context()); err != nil {
 			return nil, err
 		}

@@ -153,25 +153,24 @@ func (h history) layer(vendor, model, source string, now price.List) layer {
 	return l
 }
 
-// readHistory reads what is kept. While it cannot be read, what was known is
-// kept.
+// readHistory reads what is kept. What was known and could not be kept, or
+// cannot be read now, stays known.
 func (c *Catalog) readHistory(ctx context.Context) history {
 	h := history{}
 	prices, err := c.store.Prices(ctx)
-	if err == nil {
-		for _, p := range prices {
-			key := historyKey{p.Provider, p.Model}
-			h[key] = append(h[key], p)
-		}
-		return h
-	}
-	if ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		c.log.Warn("former prices cannot be read from the store; what was known is kept", "error", err)
+	}
+	for _, p := range prices {
+		key := historyKey{p.Provider, p.Model}
+		h[key] = append(h[key], p)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key, prices := range c.history {
-		h[key] = prices
+	for key, known := range c.history {
+		if len(known) > len(h[key]) {
+			h[key] = known
+		}
 	}
 	return h
 }
