@@ -4,8 +4,8 @@
 // all of them alike. What is judged are ratios, not microseconds.
 //
 // Each proxy and the upstream are processes of their own; the load client is this
-// one. Of Limen it knows the command line and the configuration file, in limen.go,
-// and nothing of its packages. It reads /proc and therefore runs on Linux only.
+// one. Of Limen it knows the command line and the configuration file, in limen.go, the
+// tables of records, in usage.go, and nothing of its packages. It reads /proc and therefore runs on Linux only.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 // deadline bounds a whole run.
-const deadline = 20 * time.Minute
+const deadline = 40 * time.Minute
 
 func main() {
 	if len(os.Args) == 4 && os.Args[1] == "reverseproxy" {
@@ -30,6 +30,9 @@ func main() {
 	}
 	if len(os.Args) == 3 && os.Args[1] == "upstream" {
 		exit(serveUpstream(os.Args[2]))
+	}
+	if len(os.Args) == 5 && os.Args[1] == "records" {
+		exit(fillRecords(context.Background(), os.Args[2], os.Args[3], os.Args[4]))
 	}
 	quick := flag.Bool("quick", false, "one round of less work, about a minute")
 	only := flag.String("only", "", "`section` to measure alone: "+strings.Join(sectionNames(), ", "))
@@ -95,6 +98,7 @@ func sections() []section {
 		{"memory", "Memory", measureMemory},
 		{"overload", "Overload", measureOverload},
 		{"state", "Stored turns and sockets", measureState},
+		{"usage", "Questions about usage", measureUsage},
 	}
 }
 

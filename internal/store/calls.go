@@ -168,15 +168,23 @@ type CallFilter struct {
 	MinCost money.Amount
 }
 
-// where is the condition.
-func (f *CallFilter) where() *terms {
+// where is the condition, for records after an ID and before another; "" is no
+// bound.
+func (f *CallFilter) where(after, before string) *terms {
 	var t terms
-	// The id begins with the time, so that it is the index for ranges.
-	if !f.Since.IsZero() {
-		t.add("id >= $%d", idPrefix(f.Since))
+	// The id begins with the time, so that it is the index for ranges: of two
+	// bounds on one side, SQLite would use the first and search up to the other.
+	switch since := idPrefix(f.Since); {
+	case after != "" && (f.Since.IsZero() || after >= since):
+		t.add("id > $%d", after)
+	case !f.Since.IsZero():
+		t.add("id >= $%d", since)
 	}
-	if !f.Until.IsZero() {
-		t.add("id < $%d", idPrefix(f.Until))
+	switch until := idPrefix(f.Until); {
+	case before != "" && (f.Until.IsZero() || before <= until):
+		t.add("id < $%d", before)
+	case !f.Until.IsZero():
+		t.add("id < $%d", until)
 	}
 	t.equal("key_id", f.KeyID)
 	if f.KeyID != "" && f.Model != "" { // the index by key has the model, too; that by model alone would be the worse
@@ -242,11 +250,7 @@ func idPrefix(t time.Time) string { return fmt.Sprintf("%012x", t.UnixMilli()) }
 // Calls returns the newest records that match, at most limit, newest first;
 // before is the ID to go on from ("" for the newest).
 func (s *Store) Calls(ctx context.Context, filter CallFilter, before string, limit int) ([]Call, error) {
-	t := filter.where()
-	if before != "" {
-		t.add("id < $%d", before)
-	}
-	return s.queryCalls(ctx, t, "DESC", limit)
+	return s.queryCalls(ctx, filter.where("", before), "DESC", limit)
 }
 
 // callsPerPage is how many records EachCall has in memory.
@@ -257,11 +261,7 @@ const callsPerPage = 1000
 // from tidying up.
 func (s *Store) EachCall(ctx context.Context, filter CallFilter, do func(*Call) error) error {
 	for after := ""; ; {
-		t := filter.where()
-		if after != "" {
-			t.add("id > $%d", after)
-		}
-		page, err := s.queryCalls(ctx, t, "ASC", callsPerPage)
+		page, err := s.queryCalls(ctx, filter.where(after, ""), "ASC", callsPerPage)
 		if err != nil {
 			return err
 		}
