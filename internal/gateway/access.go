@@ -84,7 +84,7 @@ func (g *Gateway) authorizeAnyone(x *exchange, text string, err error) error {
 }
 
 // exposed are the headers that scripts of other sites may read.
-var exposed = []string{"x-request-id, retry-after, retry-after-ms, x-should-retry, openai-processing-ms, x-limen-notes, x-limen-tokenizer, x-limen-estimate, " +
+var exposed = []string{"x-request-id, retry-after, retry-after-ms, x-should-retry, openai-processing-ms, x-limen-cost, x-limen-notes, x-limen-tokenizer, x-limen-estimate, " +
 	"x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, " +
 	"x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, " +
 	"anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, anthropic-ratelimit-requests-reset, " +
