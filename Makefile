@@ -83,9 +83,10 @@ fuzz: ## every fuzz target for FUZZ (5) seconds
 	$(STEP) fuzz .ci/fuzz $(FUZZ)
 
 .PHONY: soak
-soak: ## simulated worlds in numbers: SEEDS (10000) of each
+soak: ## simulated worlds in numbers, SEEDS (10000) of each; kills, outages and full disks for long
 	$(STEP) 'budgets' go test -timeout 12h ./internal/ledger -run '^TestSimulation$$' -seeds $(SEEDS)
 	$(STEP) 'routing' go test -timeout 12h ./internal/route -run '^TestSimulation$$' -seeds $(SEEDS)
+	$(STEP) 'kills, a store that is away, full disks' go test -count=1 -timeout 2h ./internal/e2e -run '^Test(Kill|StoreDown|DiskFull)$$' -v -soak
 
 .PHONY: vuln
 vuln: ## known vulnerabilities, where their database can be reached

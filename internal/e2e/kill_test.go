@@ -10,27 +10,35 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/limen-gateway/limen/internal/money"
 )
 
 // TestKill kills gateways under load without warning, again and again on the
 // same data. Whatever a client saw complete is accounted for once; nothing is
 // accounted for twice.
 func TestKill(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
+	rounds := 10
+	switch {
+	case *soak:
+		rounds = 100
+	case testing.Short():
 		rounds = 3
 	}
-	config := provider(newUpstream(t))
+	config := provider(newUpstream(t)) + "prices: {unknown: ceiling, ceiling: {input: 1, output: 2}}\n"
 	data := t.TempDir()
 	acknowledged := map[string]bool{} // request IDs, of all rounds
-	var key, password string
+	var key, payer, password string
 	for round := range rounds {
 		g := spawn(t, data, config)
 		if round == 0 {
-			key, password = g.key, g.password
+			password = g.password
+			payer = g.paying(t, "1000/total")
+			key = g.key
 		}
 		g.key, g.password = key, password
 		g.checkUsage(t, acknowledged)
+		g.checkSettled(t, payer)
 		maps.Copy(acknowledged, g.load(t, 16, time.Duration(200+rand.IntN(300))*time.Millisecond))
 		if t.Failed() {
 			return
@@ -39,6 +47,7 @@ func TestKill(t *testing.T) {
 	g := spawn(t, data, config)
 	g.key, g.password = key, password
 	g.checkUsage(t, acknowledged)
+	g.checkSettled(t, payer)
 	t.Logf("%d rounds, %d calls acknowledged", rounds, len(acknowledged))
 	if code := g.stop(); code != 0 {
 		t.Errorf("exit code: got %d, want 0\n%s", code, g.log.String())
@@ -95,6 +104,33 @@ func (g *gateway) try(t *testing.T, path, body string, stream bool) (id string, 
 		return resp.Header.Get("X-Request-Id"), strings.HasSuffix(string(answer), "data: [DONE]\n\n")
 	}
 	return resp.Header.Get("X-Request-Id"), err == nil
+}
+
+// checkSettled wants a budget to be charged what the records say, and nothing
+// to be held by calls that are over.
+func (g *gateway) checkSettled(t *testing.T, payer string) {
+	t.Helper()
+	var charged money.Amount
+	before := ""
+	for {
+		var page struct {
+			Calls []struct {
+				RequestID string       `json:"request_id"`
+				Charge    money.Amount `json:"charge_usd"`
+			}
+		}
+		g.admin(t, http.MethodGet, "/calls?limit=10000&key="+payer+"&before="+before, "", &page)
+		for _, r := range page.Calls {
+			charged += r.Charge
+			before = r.RequestID
+		}
+		if len(page.Calls) == 0 {
+			break
+		}
+	}
+	if at := g.standing(t, payer); at.Spent != charged || at.Held != 0 || at.Left != at.Amount-charged {
+		t.Errorf("after kill -9: the budget has %+v, the records %s", at, charged)
+	}
 }
 
 // checkUsage pages through all calls that are accounted for.

@@ -6,6 +6,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +21,9 @@ import (
 
 	"github.com/limen-gateway/limen/internal/cli"
 )
+
+// soak has tests last as long as what they prove is promised for.
+var soak = flag.Bool("soak", false, "kill, fill and take away for longer")
 
 // TestMain makes this test binary the command limen for the stories, so that
 // nothing has to be built before they can be run.

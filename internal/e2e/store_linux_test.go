@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // lockStore makes the database of a running gateway unusable, as a hung disk
@@ -38,11 +39,13 @@ func lockStore(t *testing.T, data string) (release func()) {
 func TestStoreDown(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	g := spawn(t, data, provider(newUpstream(t)))
-	const each = 20
+	g := spawn(t, data, provider(newUpstream(t))+"prices: {unknown: ceiling, ceiling: {input: 1, output: 2}}\n")
+	payer := g.paying(t, "10/month")
+	made := 0
 	calls := func() {
-		for range each {
+		for range 20 {
 			check(t, g.post(t, "/chat/completions", chatBody(false, "hello")), "answer")
+			made++
 		}
 	}
 	calls()
@@ -70,13 +73,102 @@ func TestStoreDown(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer sk-wrong")
 	check(t, g.do(t, r), "401 invalid_api_key") // its form is wrong: no store is needed to know
 	calls()
+	for away := time.Now(); *soak && time.Since(away) < time.Minute; {
+		calls()
+	}
 
 	release()
 	eventually(t, "an unknown key is wrong again", func() bool { return unknown().status == http.StatusUnauthorized })
-	if n := len(g.records(t)); n != 3*each {
-		t.Errorf("usage: got %d calls, want %d", n, 3*each)
+	var sum struct{ Calls int }
+	if g.admin(t, http.MethodGet, "/usage", "", &sum); sum.Calls != made {
+		t.Errorf("usage: got %d calls, want %d", sum.Calls, made)
 	}
+	g.checkSettled(t, payer)
 	if code := g.stop(); code != 0 {
 		t.Errorf("exit code: got %d, want 0\n%s", code, g.log.String())
+	}
+}
+
+// TestDiskFull fills the disk under a gateway. Calls that hold money are refused
+// soon, before they are made; what was recorded stays, and when there is room
+// again, all goes on.
+func TestDiskFull(t *testing.T) {
+	data := t.TempDir()
+	if err := syscall.Mount("tmpfs", data, "tmpfs", 0, "size=24m"); err != nil {
+		t.Skipf("a small disk cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(data, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	up := newUpstream(t)
+	g := spawn(t, data, provider(up)+"prices: {unknown: ceiling, ceiling: {input: 1, output: 2}}\n")
+	t.Cleanup(func() { g.stop() }) // before the disk goes
+	payer := g.paying(t, "10/month")
+	answered := map[string]bool{}
+	call := func() reply {
+		got := g.post(t, "/chat/completions", chatBody(false, "hello"))
+		if got.status == http.StatusOK {
+			answered[got.id()] = true
+		}
+		return got
+	}
+	rounds := 1
+	if *soak {
+		rounds = 20
+	}
+	var refusal, recovery time.Duration // the longest
+	for range rounds {
+		for range 20 {
+			check(t, call(), "answer")
+		}
+		empty := fillDisk(t, filepath.Join(data, "ballast"))
+		eventually(t, "calls are refused", func() bool { return call().status == http.StatusServiceUnavailable })
+		for range 10 {
+			before, began := len(up.Requests()), time.Now()
+			if got, took := call(), time.Since(began); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || took > 100*time.Millisecond*slowness {
+				t.Errorf("got %d after %s, want 503 within 100 ms", got.status, took)
+			} else {
+				refusal = max(refusal, took)
+			}
+			if len(up.Requests()) != before {
+				t.Error("a call was made that cannot be recorded")
+			}
+		}
+		empty()
+		room := time.Now()
+		eventually(t, "calls are served", func() bool { return call().status == http.StatusOK })
+		took := time.Since(room)
+		if took > 2*time.Second*slowness {
+			t.Errorf("calls are served %s after there was room, want 2 s", took)
+		}
+		recovery = max(recovery, took)
+	}
+	t.Logf("%d times: refused after %s, served %s after there was room", rounds, refusal, recovery)
+	g.checkUsage(t, answered)
+	g.checkSettled(t, payer)
+}
+
+// slowness is what a machine may be slower that does other things as well.
+const slowness = 5
+
+// fillDisk writes a file until nothing more fits; the result removes it.
+func fillDisk(t *testing.T, path string) (empty func()) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
 	}
 }
