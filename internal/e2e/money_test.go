@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -282,4 +283,29 @@ func TestEachAttemptIsCharged(t *testing.T) {
 	if at := g.standing(t, key); at.Spent != charge || at.Held != 0 {
 		t.Errorf("the budget has %+v, want %s spent", at, charge)
 	}
+}
+
+var mayCost = regexp.MustCompile(`It may cost \$([0-9.]+);`)
+
+// A budget that has just enough for a call lets it be made, but not again after
+// an attempt that cost something.
+func TestAttemptsStayWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	g, a, b := pair(t, "openai-chat", "openai-chat", "price: {input: 1, output: 1}", "")
+	body := asking("m", "hello", false, 100)
+	g.paying(t, "0.000000001/total")
+	refused := g.post(t, "/chat/completions", body)
+	m := mayCost.FindStringSubmatch(refused.body)
+	if refused.status != http.StatusTooManyRequests || m == nil {
+		t.Fatalf("got %d %s", refused.status, refused.body)
+	}
+	key := g.paying(t, m[1]+"/total")
+	faulty(t, a, "reset")
+	g.post(t, "/chat/completions", body).want(t, http.StatusTooManyRequests, "insufficient_quota")
+	if at := g.standing(t, key); at.Spent == 0 || at.Held != 0 || len(calls(b)) != 0 {
+		t.Errorf("after one attempt: %+v, %d calls of the other target", at, len(calls(b)))
+	}
+	faulty(t, a, "")
+	g.paying(t, m[1]+"/total")
+	g.post(t, "/chat/completions", body).want(t, http.StatusOK)
 }
