@@ -51,7 +51,7 @@ func (g *Gateway) affordImage(c *Call, prompt []byte) error {
 		return g.known(c)
 	}
 	worst, err := g.worst(c, most{
-		Most:    price.Most{Prompt: mostTokens(prompt), Completion: longestImage, Pictures: true},
+		Most:    price.Most{Prompt: int64(len(prompt)), Completion: longestImage, Pictures: true},
 		limited: true,
 	}, 1)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 // mostOf is the most that a request for an answer may use.
 func mostOf(p *dialect.Prompt, body []byte) most {
 	m := most{limited: p.Limit() > 0}
-	m.Prompt = mostTokens(body)
+	m.Prompt = int64(len(body)) // no tokenizer makes more of a text than a token of every byte
 	m.Completion = p.Limit()
 	m.Sound, m.Pictures = p.HasSound(), p.MakesPictures()
 	if p.IsPriority() {
@@ -80,29 +80,4 @@ func longest(t *route.Target) int64 {
 		return longestAnswer
 	}
 	return known
-}
-
-// halves are the bytes of which a token has two at least: letters and spaces.
-// Of any other, each may be one of its own.
-var halves = func() (t [256]uint8) {
-	for c := range t {
-		t[c] = 2
-		if 'a' <= c|0x20 && c|0x20 <= 'z' || c == ' ' {
-			t[c] = 1
-		}
-	}
-	return t
-}()
-
-// looked is how much of a text is looked at for how many tokens it may have.
-const looked = 64 << 10
-
-// mostTokens bounds the tokens of a text, whatever the model's tokenizer.
-func mostTokens(text []byte) int64 {
-	beginning := text[:min(len(text), looked)]
-	var n int64
-	for _, c := range beginning {
-		n += int64(halves[c])
-	}
-	return (n+1)/2 + int64(len(text)-len(beginning))
 }
