@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 200, "worlds of the simulation")
+	seeds = flag.Uint64("seeds", worlds, "worlds of the simulation")
 	first = flag.Uint64("seed", 0, "the first world of the simulation")
 )
 
