@@ -606,6 +606,12 @@ func TestRefill(t *testing.T) {
 		if _, err := p.Hold(t.Context(), 10, time.Now()); kindOf(err) != "unavailable" {
 			t.Errorf("there is more than was leased: %v", err)
 		}
+		st.fail.Store(false)
+		scarce := b.Payer("s", "s", parse(t, "0.000000160/total"), nil)
+		hold(t, scarce, 10)
+		hold(t, scarce, 10)
+		synctest.Wait()
+		wantStands(t, st.Store, "s", 0, 20) // what is left is for those who need it
 	})
 }
 
