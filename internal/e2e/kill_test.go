@@ -129,7 +129,7 @@ func (g *gateway) checkSettled(t *testing.T, payer string) {
 		}
 	}
 	if at := g.standing(t, payer); at.Spent != charged || at.Held != 0 || at.Left != at.Amount-charged {
-		t.Errorf("after kill -9: the budget has %+v, the records %s", at, charged)
+		t.Errorf("the budget has %+v, the records %s", at, charged)
 	}
 }
 

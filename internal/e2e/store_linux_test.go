@@ -146,6 +146,7 @@ func TestDiskFull(t *testing.T) {
 		recovery = max(recovery, took)
 	}
 	t.Logf("%d times: refused after %s, served %s after there was room", rounds, refusal, recovery)
+	eventually(t, "nothing is held", func() bool { return g.standing(t, payer).Held == 0 })
 	g.checkUsage(t, answered)
 	g.checkSettled(t, payer)
 }

@@ -182,7 +182,10 @@ func (g *Gateway) account(c *Call) error {
 	c.hold.settle(c.charge)
 	if err != nil {
 		g.log.Error("a call could not be recorded", "request_id", c.requestID, "error", err)
-		return &llm.Error{Kind: llm.Unavailable, Message: "The gateway could not record the usage of this call, so it does not give the answer out. Please try again in 2s.", RetryAfter: 2 * time.Second, Err: err}
+		failed := &llm.Error{Kind: llm.Unavailable, Message: "The gateway could not record the usage of this call, so it does not give the answer out. Please try again in 2s.", RetryAfter: 2 * time.Second, Err: err}
+		c.record.Status, c.record.Error = c.Dialect.Status(failed), failed.Kind.String()
+		g.ledger.Owe(c.record)
+		return failed
 	}
 	return nil
 }

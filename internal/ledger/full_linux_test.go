@@ -29,7 +29,7 @@ func TestDiskFull(t *testing.T) {
 	st := openStore(t, dir)
 	l := open(t, dir, st)
 	drain(t, l)
-	wantStored(t, st, "before", "after 1", "after 2")
+	wantStored(t, st, "before", "owed", "after 1", "after 2")
 	for _, name := range journalFiles(t, dir) {
 		t.Log(name)
 	}
@@ -53,6 +53,10 @@ func TestDiskFullChild(t *testing.T) {
 			if err := l.Append(newCall("lost")); err == nil {
 				t.Error("a record that does not fit the disk is acknowledged")
 			}
+			l.Owe(newCall("owed"))
+			if err := l.payOwed(); err == nil {
+				t.Error("what is owed fits a disk that is full")
+			}
 			if l.Ready() == nil {
 				t.Error("ready right after a record could not be written")
 			}
@@ -64,6 +68,9 @@ func TestDiskFullChild(t *testing.T) {
 		time.Sleep(retryAfterFailure)
 		if err := l.Ready(); err != nil {
 			t.Errorf("not ready again: %v", err)
+		}
+		if err := l.payOwed(); err != nil || l.owed != nil {
+			t.Errorf("%v, %d records are owed still", err, len(l.owed))
 		}
 		add(t, l, "after 1", "after 2")
 		if err := l.journal.close(); err != nil {

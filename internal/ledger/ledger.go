@@ -31,6 +31,9 @@ type Ledger struct {
 	pending atomic.Int64 // records that are not yet in the store
 	failed  atomic.Int64 // Unix ns of the last record that could not be written
 
+	owing sync.Mutex
+	owed  []store.Call // records that could not be written, in order
+
 	retention atomic.Pointer[Retention]
 
 	own       uint64     // the first file of this process
@@ -65,6 +68,36 @@ func (l *Ledger) Append(c *store.Call) error {
 		return err
 	}
 	l.pending.Add(1)
+	return nil
+}
+
+// maxOwed bounds the records that are owed. No more calls begin while one is,
+// so there are as many as calls that were under way.
+const maxOwed = 1 << 16
+
+// Owe has the record of a call written later that Append could not write. Its
+// client has no answer, but its upstream may have worked for it.
+func (l *Ledger) Owe(c *store.Call) {
+	l.owing.Lock()
+	defer l.owing.Unlock()
+	if len(l.owed) == maxOwed {
+		l.log.Error("the record of a call is lost: too many wait for the journal", "request_id", c.ID)
+		return
+	}
+	l.owed = append(l.owed, *c)
+}
+
+// payOwed writes the records that are owed, as far as it can.
+func (l *Ledger) payOwed() error {
+	l.owing.Lock()
+	defer l.owing.Unlock()
+	for len(l.owed) > 0 {
+		if err := l.Append(&l.owed[0]); err != nil {
+			return err
+		}
+		l.owed = l.owed[1:]
+	}
+	l.owed = nil
 	return nil
 }
 
@@ -121,7 +154,7 @@ func (l *Ledger) Run(ctx context.Context) {
 func (l *Ledger) Drain(ctx context.Context) error {
 	l.drain.Lock()
 	defer l.drain.Unlock()
-	if err := l.recoverHolds(); err != nil {
+	if err := errors.Join(l.payOwed(), l.recoverHolds()); err != nil {
 		return err
 	}
 	if err := l.drainAll(ctx); err != nil || l.settled {
