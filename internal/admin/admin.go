@@ -1,6 +1,6 @@
 // Package admin is the admin API, JSON under /api/v1: every operation of the
-// command line, of scripts and of the console to come. It checks no
-// credential: whoever routes to it has done so.
+// command line, of scripts and of consoles. Its operations are a table, which
+// says of each who may use it.
 package admin
 
 import (
@@ -15,7 +15,6 @@ import (
 
 	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/catalog"
-	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
@@ -27,14 +26,14 @@ import (
 
 // API serves the operations.
 type API struct {
-	Keys    *keys.Keyring
-	Books   *budget.Books // of what keys and teams may spend
-	Admin   *keys.Admin
-	Catalog *catalog.Catalog // nil without a running gateway
-	Ledger  *ledger.Ledger
-	Store   *store.Store
-	Log     *slog.Logger
-	Version string
+	Keys      *keys.Keyring
+	Books     *budget.Books // of what keys and teams may spend
+	Operators *keys.Operators
+	Catalog   *catalog.Catalog // nil without a running gateway
+	Ledger    *ledger.Ledger
+	Store     *store.Store
+	Log       *slog.Logger
+	Version   string
 	// LocalURL is the base URL for clients on the gateway's own machine; empty
 	// without a running gateway.
 	LocalURL string
@@ -47,81 +46,6 @@ type API struct {
 	// Forecast tells which targets a call would go to. operation and body may
 	// be empty. It is nil without a running gateway.
 	Forecast func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error)
-}
-
-// Handler returns the API with all its routes.
-func (a *API) Handler() http.Handler {
-	mux := http.NewServeMux()
-	for pattern, operation := range map[string]operation{
-		"GET /api/v1/keys":                a.listKeys,
-		"POST /api/v1/keys":               a.createKey,
-		"GET /api/v1/keys/{key}":          a.showKey,
-		"PATCH /api/v1/keys/{key}":        a.changeKey,
-		"POST /api/v1/keys/{key}/revoke":  a.revokeKey,
-		"POST /api/v1/keys/{key}/rotate":  a.rotateKey,
-		"POST /api/v1/keys/{key}/restore": a.restoreKey,
-		"GET /api/v1/teams":               a.listTeams,
-		"POST /api/v1/teams":              a.createTeam,
-		"GET /api/v1/teams/{team}":        a.showTeam,
-		"PATCH /api/v1/teams/{team}":      a.changeTeam,
-		"DELETE /api/v1/teams/{team}":     a.deleteTeam,
-		"GET /api/v1/models":              a.listModels,
-		"POST /api/v1/refresh":            a.refresh,
-		"GET /api/v1/prices":              a.listPrices,
-		"POST /api/v1/prices/diff":        a.diffPrices,
-		"POST /api/v1/prices/reprice":     a.reprice,
-		"GET /api/v1/providers":           a.listProviders,
-		"POST /api/v1/route":              a.route,
-		"GET /api/v1/usage":               a.usage,
-		"GET /api/v1/calls":               a.calls,
-		"GET /api/v1/calls/{call}":        a.showCall,
-		"GET /api/v1/config":              a.showConfig,
-		"POST /api/v1/config/reload":      a.reload,
-		"POST /api/v1/admin/password":     a.setPassword,
-		"GET /api/v1/status":              a.status,
-	} {
-		mux.HandleFunc(pattern, a.serve(operation))
-	}
-	mux.HandleFunc("GET /api/v1/usage/export", a.export)
-	mux.HandleFunc("/", a.serve(func(r *http.Request) (any, error) {
-		return nil, llm.Errorf(llm.NotFound, "There is no admin operation %s %s.", r.Method, r.URL.Path)
-	}))
-	return mux
-}
-
-// operation answers with a document, or with an error.
-type operation func(r *http.Request) (any, error)
-
-// maxRequest bounds the body of an admin request.
-const maxRequest = 1 << 20
-
-func (a *API) serve(op operation) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Type", "application/json")
-		h.Set("Cache-Control", "no-store")
-		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
-		document, err := op(r)
-		if err == nil {
-			var body []byte
-			if body, err = json.Marshal(document); err == nil {
-				w.Write(append(body, '\n'))
-				return
-			}
-		}
-		a.fail(w, r, err)
-	}
-}
-
-// fail answers with an error.
-func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	e := llm.AsError(err)
-	if e.Kind == llm.Internal {
-		a.Log.Error("an admin operation failed", "operation", r.Pattern, "error", err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(openai.Status(e))
-	w.Write(append(openai.AppendError(nil, e), '\n'))
 }
 
 // decode reads a body into a struct, strictly: an unknown member is an
@@ -145,11 +69,11 @@ type Status struct {
 	Pending  int64  `json:"usage_records_pending"`
 }
 
-func (a *API) status(*http.Request) (any, error) {
+func (a *API) status(*request) (any, error) {
 	return Status{a.Version, a.LocalURL, a.Ledger.Pending()}, nil
 }
 
-func (a *API) showConfig(*http.Request) (any, error) {
+func (a *API) showConfig(*request) (any, error) {
 	if a.Config == nil {
 		return nil, errNotRunning
 	}
@@ -157,21 +81,19 @@ func (a *API) showConfig(*http.Request) (any, error) {
 	return json.RawMessage(document), err
 }
 
-func (a *API) reload(*http.Request) (any, error) {
+func (a *API) reload(*request) (any, error) {
 	if a.Reload == nil {
 		return nil, errNotRunning
 	}
 	if err := a.Reload(); err != nil {
 		return nil, &llm.Error{Kind: llm.Invalid, Message: "The configuration was not taken; the last good one stays in force.\n" + err.Error()}
 	}
-	return struct {
-		Status string `json:"status"`
-	}{"reloaded"}, nil
+	return Done{"reloaded"}, nil
 }
 
 var errNotRunning = llm.Errorf(llm.NotFound, "This needs a running gateway.")
 
-func (a *API) setPassword(r *http.Request) (any, error) {
+func (a *API) setPassword(r *request) (any, error) {
 	var in struct {
 		Password string `json:"password"`
 	}
@@ -183,10 +105,10 @@ func (a *API) setPassword(r *http.Request) (any, error) {
 	}
 	return struct {
 		Password string `json:"password"`
-	}{in.Password}, a.Admin.SetPassword(r.Context(), in.Password)
+	}{in.Password}, a.Operators.SetAdminPassword(r.Context(), in.Password)
 }
 
-func (a *API) listProviders(*http.Request) (any, error) {
+func (a *API) listProviders(*request) (any, error) {
 	if a.Catalog == nil {
 		return nil, errNotRunning
 	}
@@ -234,7 +156,7 @@ func newHealth(t *route.Target, now time.Time) Health {
 	}
 }
 
-func (a *API) listModels(*http.Request) (any, error) {
+func (a *API) listModels(*request) (any, error) {
 	if a.Catalog == nil {
 		return nil, errNotRunning
 	}

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"errors"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -77,7 +76,7 @@ const requestIDPrefix = "req_"
 const maxCalls = 10000
 
 // callFilter reads what filter does, status, failed and cost_min.
-func (a *API) callFilter(r *http.Request) (f store.CallFilter, err error) {
+func (a *API) callFilter(r *request) (f store.CallFilter, err error) {
 	q := r.URL.Query()
 	if f.Filter, err = a.filter(q, time.UTC); err != nil {
 		return f, err
@@ -107,7 +106,7 @@ type Calls struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (a *API) calls(r *http.Request) (any, error) {
+func (a *API) calls(r *request) (any, error) {
 	filter, err := a.callFilter(r)
 	if err != nil {
 		return nil, err
@@ -136,7 +135,7 @@ func (a *API) calls(r *http.Request) (any, error) {
 }
 
 // showCall answers with one record.
-func (a *API) showCall(r *http.Request) (any, error) {
+func (a *API) showCall(r *request) (any, error) {
 	if err := a.settle(r.Context()); err != nil {
 		return nil, err
 	}

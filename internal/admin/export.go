@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -15,42 +14,37 @@ import (
 
 // export streams the records that match, oldest first, as CSV or as lines of
 // JSON. It has a page of them in memory.
-func (a *API) export(w http.ResponseWriter, r *http.Request) {
+func (a *API) export(r *request) (any, error) {
 	format := r.URL.Query().Get("format")
 	kind := map[string]string{"csv": "text/csv; charset=utf-8", "": "application/jsonl", "jsonl": "application/jsonl"}[format]
 	if kind == "" {
-		a.fail(w, r, llm.InvalidParam("invalid_value", "format", "format is csv or jsonl, not %q.", format))
-		return
+		return nil, llm.InvalidParam("invalid_value", "format", "format is csv or jsonl, not %q.", format)
 	}
 	filter, err := a.callFilter(r)
 	if err == nil {
 		err = a.settle(r.Context())
 	}
 	if err != nil {
-		a.fail(w, r, err)
-		return
+		return nil, err
 	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Cache-Control", "no-store")
-	out := bufio.NewWriterSize(w, 64<<10)
-	rows := exporter(newJSONLines(out))
-	if format == "csv" {
-		rows = newCallsCSV(out)
-	}
-	err = a.Store.EachCall(r.Context(), filter, func(c *store.Call) error {
-		call := a.newCall(c)
-		return rows.write(&call)
-	})
-	if err == nil {
-		err = rows.end()
-	}
-	if err == nil {
-		err = out.Flush()
-	}
-	if err != nil {
-		a.Log.Warn("an export broke off", "error", err)
-		panic(http.ErrAbortHandler) // what is cut must not look whole
-	}
+	return stream{kind, func(w io.Writer) error {
+		out := bufio.NewWriterSize(w, 64<<10)
+		rows := exporter(newJSONLines(out))
+		if format == "csv" {
+			rows = newCallsCSV(out)
+		}
+		err := a.Store.EachCall(r.Context(), filter, func(c *store.Call) error {
+			call := a.newCall(c)
+			return rows.write(&call)
+		})
+		if err == nil {
+			err = rows.end()
+		}
+		if err == nil {
+			err = out.Flush()
+		}
+		return err
+	}}, nil
 }
 
 // exporter writes records.

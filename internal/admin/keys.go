@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/keys"
@@ -70,7 +69,7 @@ func fromMs(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-func (a *API) listKeys(r *http.Request) (any, error) {
+func (a *API) listKeys(r *request) (any, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
@@ -89,14 +88,14 @@ func (a *API) listKeys(r *http.Request) (any, error) {
 
 // refreshKeys reads the keys anew, for the time of their last use, which
 // comes with usage.
-func (a *API) refreshKeys(r *http.Request) error {
+func (a *API) refreshKeys(r *request) error {
 	if err := a.settle(r.Context()); err != nil {
 		return err
 	}
 	return a.Keys.Reload(r.Context())
 }
 
-func (a *API) createKey(r *http.Request) (any, error) {
+func (a *API) createKey(r *request) (any, error) {
 	var in keys.New
 	if err := decode(r.Body, &in); err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ type keyChange struct {
 	Expires *time.Time   `json:"expires"`
 }
 
-func (a *API) changeKey(r *http.Request) (any, error) {
+func (a *API) changeKey(r *request) (any, error) {
 	var body json.RawMessage
 	if err := decode(r.Body, &body); err != nil {
 		return nil, err
@@ -144,7 +143,7 @@ func orZero[T any](p *T) (value T) {
 	return value
 }
 
-func (a *API) showKey(r *http.Request) (any, error) {
+func (a *API) showKey(r *request) (any, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
@@ -155,7 +154,7 @@ func (a *API) showKey(r *http.Request) (any, error) {
 	return a.keyNow(r.Context(), k)
 }
 
-func (a *API) revokeKey(r *http.Request) (any, error) {
+func (a *API) revokeKey(r *request) (any, error) {
 	k, err := a.Keys.Revoke(r.Context(), r.PathValue("key"))
 	if err != nil {
 		return nil, err
@@ -163,7 +162,7 @@ func (a *API) revokeKey(r *http.Request) (any, error) {
 	return newKey(k, ""), nil
 }
 
-func (a *API) restoreKey(r *http.Request) (any, error) {
+func (a *API) restoreKey(r *request) (any, error) {
 	k, err := a.Keys.Restore(r.Context(), r.PathValue("key"))
 	if err != nil {
 		return nil, err
@@ -171,7 +170,7 @@ func (a *API) restoreKey(r *http.Request) (any, error) {
 	return newKey(k, ""), nil
 }
 
-func (a *API) rotateKey(r *http.Request) (any, error) {
+func (a *API) rotateKey(r *request) (any, error) {
 	var in struct {
 		Overlap string `json:"overlap"` // duration; none by default
 	}

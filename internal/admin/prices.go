@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -60,7 +59,7 @@ func newPrice(model, target string, b *price.Book, now time.Time) Price {
 }
 
 // listPrices lists the prices of all models, or of one, at each of its targets.
-func (a *API) listPrices(r *http.Request) (any, error) {
+func (a *API) listPrices(r *request) (any, error) {
 	if a.Catalog == nil {
 		return nil, errNotRunning
 	}
@@ -107,7 +106,7 @@ type PriceChange struct {
 }
 
 // diffPrices takes nothing of the facts that are sent.
-func (a *API) diffPrices(r *http.Request) (any, error) {
+func (a *API) diffPrices(r *request) (any, error) {
 	var in Refresh
 	if err := decode(r.Body, &in); err != nil {
 		return nil, err
@@ -178,7 +177,7 @@ type Repriced struct {
 // repricedAtOnce is how many calls one request looks at.
 const repricedAtOnce = 1000
 
-func (a *API) reprice(r *http.Request) (any, error) {
+func (a *API) reprice(r *request) (any, error) {
 	if a.Catalog == nil {
 		return nil, errNotRunning
 	}

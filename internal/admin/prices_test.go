@@ -14,6 +14,7 @@ import (
 	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/money"
@@ -48,7 +49,7 @@ func priced(t *testing.T, text string, calls ...store.Call) (http.Handler, *stor
 	}
 	must(c.Apply(t.Context(), setup))
 	t.Cleanup(c.Close)
-	return (&API{Catalog: c, Ledger: l, Store: st, Log: log}).Handler(), st
+	return NewServer(&API{Catalog: c, Ledger: l, Store: st, Log: log}).Local(keys.ViaSocket), st
 }
 
 func (r *Repriced) String() string {

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"errors"
-	"net/http"
 
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/llm"
@@ -24,7 +23,7 @@ type Refreshed struct {
 	Providers []catalog.State `json:"providers,omitempty"` // none without a running gateway
 }
 
-func (a *API) refresh(r *http.Request) (any, error) {
+func (a *API) refresh(r *request) (any, error) {
 	var in Refresh
 	if err := decode(r.Body, &in); err != nil {
 		return nil, err
@@ -48,7 +47,7 @@ func (a *API) refresh(r *http.Request) (any, error) {
 	return out, nil
 }
 
-func (a *API) takeFacts(r *http.Request, in Refresh) (*provider.Facts, error) {
+func (a *API) takeFacts(r *request, in Refresh) (*provider.Facts, error) {
 	if in.Undo {
 		return provider.Embedded(), catalog.DropFacts(r.Context(), a.Store)
 	}

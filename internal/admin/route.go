@@ -55,7 +55,7 @@ type RouteTarget struct {
 	Unsaid  string   `json:"unsaid,omitempty"`     // why it was not tried to say it
 }
 
-func (a *API) route(r *http.Request) (any, error) {
+func (a *API) route(r *request) (any, error) {
 	if a.Forecast == nil {
 		return nil, errNotRunning
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/budget"
@@ -91,7 +90,7 @@ func (a *API) teamNow(ctx context.Context, t *keys.Team) (out Team, err error) {
 	return out, err
 }
 
-func (a *API) listTeams(r *http.Request) (any, error) {
+func (a *API) listTeams(r *request) (any, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
@@ -108,7 +107,7 @@ func (a *API) listTeams(r *http.Request) (any, error) {
 	}{list}, nil
 }
 
-func (a *API) createTeam(r *http.Request) (any, error) {
+func (a *API) createTeam(r *request) (any, error) {
 	var in keys.NewTeam
 	if err := decode(r.Body, &in); err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ func (a *API) createTeam(r *http.Request) (any, error) {
 	return newTeam(t), nil
 }
 
-func (a *API) showTeam(r *http.Request) (any, error) {
+func (a *API) showTeam(r *request) (any, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
@@ -149,7 +148,7 @@ type teamChange struct {
 	Limits *limit.Rates `json:"limits"`
 }
 
-func (a *API) changeTeam(r *http.Request) (any, error) {
+func (a *API) changeTeam(r *request) (any, error) {
 	var body json.RawMessage
 	if err := decode(r.Body, &body); err != nil {
 		return nil, err
@@ -166,7 +165,7 @@ func (a *API) changeTeam(r *http.Request) (any, error) {
 	return a.teamNow(r.Context(), t)
 }
 
-func (a *API) deleteTeam(r *http.Request) (any, error) {
+func (a *API) deleteTeam(r *request) (any, error) {
 	t, err := a.Keys.DeleteTeam(r.Context(), r.PathValue("team"))
 	if err != nil {
 		return nil, err

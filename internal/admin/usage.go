@@ -2,7 +2,6 @@ package admin
 
 import (
 	"errors"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -169,7 +168,7 @@ func dimensionNames() string {
 	return strings.Join(all[:last], ", ") + " and " + all[last]
 }
 
-func (a *API) usage(r *http.Request) (any, error) {
+func (a *API) usage(r *request) (any, error) {
 	q := r.URL.Query()
 	zone, err := parseZone(q.Get("zone"))
 	if err != nil {

@@ -26,6 +26,12 @@ import (
 // and the team t1 of research.
 func newAPI(t *testing.T, calls ...store.Call) http.Handler {
 	t.Helper()
+	return newServer(t, calls...).Local(keys.ViaSocket)
+}
+
+// newServer is its server. The admin password is "correct horse".
+func newServer(t *testing.T, calls ...store.Call) *Server {
+	t.Helper()
 	ctx, dir, log := t.Context(), t.TempDir(), slog.New(slog.DiscardHandler)
 	must := func(err error) {
 		t.Helper()
@@ -45,7 +51,11 @@ func newAPI(t *testing.T, calls ...store.Call) http.Handler {
 	l, err := ledger.Open(dir, books, log)
 	must(err)
 	t.Cleanup(func() { l.Close(context.Background()) })
-	return (&API{Keys: ring, Ledger: l, Store: st, Log: log}).Handler()
+	operators := keys.NewOperators(st, keys.NewAdmin(st))
+	must(operators.SetAdminPassword(ctx, password))
+	return NewServer(&API{
+		Keys: ring, Books: books, Operators: operators, Ledger: l, Store: st, Log: log, KeyPrefix: func() string { return "limen_" },
+	})
 }
 
 func ask(h http.Handler, path string) *httptest.ResponseRecorder {

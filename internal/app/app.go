@@ -131,7 +131,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 			dialect.Anthropic: anthropic.Upstream{}, dialect.Gemini: gemini.Upstream{}, dialect.Bedrock: bedrock.Upstream{},
 		},
 		Seal: a.data.Seal, State: a.data.State,
-		AdminAPI: api, Nodes: a.data.Books.Nodes,
+		AdminAPI: api.Serve, Nodes: a.data.Books.Nodes,
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,
 			Models:  func() int { return len(a.catalog.Table().All()) },
@@ -160,7 +160,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	running.Go(func() { a.data.State.Run(background, a.log) })
 	running.Go(func() { a.data.Ledger.Sweep(background, a.data.Store) })
 	running.Go(func() { a.follow(background) })
-	commands := &http.Server{Handler: api, ReadHeaderTimeout: readHeader, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
+	commands := &http.Server{Handler: api.Local(keys.ViaSocket), ReadHeaderTimeout: readHeader, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	running.Go(func() { commands.Serve(socket) })
 	defer commands.Close()
 	if err := a.welcome(ctx, cfg, listener.Addr()); err != nil {
@@ -294,17 +294,16 @@ func (a *app) reloadNow() error {
 	return nil
 }
 
-func (a *app) adminAPI(localURL string) http.Handler {
-	api := &admin.API{
-		Keys: a.data.Keys, Books: a.data.Books, Admin: a.data.Admin, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version, LocalURL: localURL,
+func (a *app) adminAPI(localURL string) *admin.Server {
+	return admin.NewServer(&admin.API{
+		Keys: a.data.Keys, Books: a.data.Books, Operators: a.data.Operators, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version, LocalURL: localURL,
 		KeyPrefix: func() string { return a.config.Load().Keys.Prefix },
 		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
 		Reload:    a.reloadNow,
 		Forecast: func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error) {
 			return a.gateway.Forecast(ctx, &gateway.Inquiry{Key: key, Model: model, Operation: operation, Header: header, Body: body})
 		},
-	}
-	return api.Handler()
+	})
 }
 
 // Problems implements gateway.Health.

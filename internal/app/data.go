@@ -26,13 +26,14 @@ var ErrBusy = errors.New("another limen has this data directory open")
 
 // Data is an open data directory: what outlives the process.
 type Data struct {
-	Store  *store.Store
-	Books  *budget.Books // of what keys and teams may spend
-	Keys   *keys.Keyring
-	Admin  *keys.Admin
-	Ledger *ledger.Ledger
-	Seal   seal.Key // of what clients carry from turn to turn
-	State  *state.Keeper
+	Store     *store.Store
+	Books     *budget.Books // of what keys and teams may spend
+	Keys      *keys.Keyring
+	Admin     *keys.Admin
+	Operators *keys.Operators
+	Ledger    *ledger.Ledger
+	Seal      seal.Key // of what clients carry from turn to turn
+	State     *state.Keeper
 
 	dir  string
 	lock *os.File
@@ -75,6 +76,7 @@ func OpenData(ctx context.Context, dir, databaseURL string, log *slog.Logger) (d
 		return d, err
 	}
 	d.Admin = keys.NewAdmin(d.Store)
+	d.Operators = keys.NewOperators(d.Store, d.Admin)
 	d.Keys, err = keys.Open(ctx, d.Store, d.Books, log)
 	return d, err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/limen-gateway/limen/internal/admin"
 	"github.com/limen-gateway/limen/internal/app"
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/keys"
 )
 
 // client speaks to an admin API, wherever that is.
@@ -81,12 +82,12 @@ func (e *env) openData(ctx context.Context, dir, keyPrefix string) (*client, err
 	if err != nil {
 		return nil, err
 	}
-	api := &admin.API{
-		Keys: data.Keys, Books: data.Books, Admin: data.Admin, Ledger: data.Ledger, Store: data.Store, Log: log, Version: e.version.Release,
+	api := admin.NewServer(&admin.API{
+		Keys: data.Keys, Books: data.Books, Operators: data.Operators, Ledger: data.Ledger, Store: data.Store, Log: log, Version: e.version.Release,
 		KeyPrefix: func() string { return keyPrefix },
-	}
+	})
 	return &client{
-		base: "http://limen", where: "the data directory " + dir, http: &http.Client{Transport: within{api.Handler()}},
+		base: "http://limen", where: "the data directory " + dir, http: &http.Client{Transport: within{api.Local(keys.ViaDirectory)}},
 		close: func() error { return data.Close(context.WithoutCancel(ctx)) },
 	}, nil
 }

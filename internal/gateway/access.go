@@ -59,6 +59,13 @@ func (g *Gateway) authorize(x *exchange, r row) (err error) {
 	return err
 }
 
+// administer has the admin API serve an exchange.
+func (g *Gateway) administer(x *exchange) {
+	if err := g.adminAPI(x.w, x.r, credential(x.r.Header)); err != nil {
+		g.refuse(x, err)
+	}
+}
+
 func mayUse(k *keys.Key, operation string) error {
 	if k.Allows(operation) {
 		return nil

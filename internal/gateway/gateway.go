@@ -96,7 +96,7 @@ type Gateway struct {
 	room     room
 	doors    []Door
 	routes   map[string]row
-	adminAPI http.Handler
+	adminAPI func(w http.ResponseWriter, r *http.Request, credential string) error
 	catalog  modelsCache
 	outbound map[dialect.Name]dialect.Outbound
 	seal     seal.Key
@@ -129,8 +129,10 @@ type Parts struct {
 	Outbound map[dialect.Name]dialect.Outbound // what upstreams can be spoken to in
 	Seal     seal.Key                          // of what clients carry from turn to turn
 	State    *state.Keeper                     // what outlives a call
-	AdminAPI http.Handler                      // everything under /api/
-	Nodes    func() int                        // how many gateways share the limits of keys, teams and models
+	// AdminAPI serves everything under /api/. It finds out itself who asks, and
+	// returns an error where it has not answered.
+	AdminAPI func(w http.ResponseWriter, r *http.Request, credential string) error
+	Nodes    func() int // how many gateways share the limits of keys, teams and models
 }
 
 // New makes a gateway; Apply must be called before it serves.

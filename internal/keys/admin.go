@@ -25,8 +25,7 @@ type Admin struct {
 	mu       sync.Mutex // one evaluation at a time: it costs 19 MiB
 	good     [sha256.Size]byte
 	goodHash string // the stored hash that good was checked against
-	failures int
-	after    time.Time // no evaluation before
+	guesses  guesses
 }
 
 // NewAdmin returns the check of the password of a store.
@@ -43,17 +42,39 @@ func (a *Admin) Exists(ctx context.Context) (bool, error) {
 
 // SetPassword replaces the password.
 func (a *Admin) SetPassword(ctx context.Context, password string) error {
-	if len(password) < 8 {
-		return llm.InvalidParam("invalid_value", "password", "The admin password has at least 8 characters.")
+	if len(password) < minPassword {
+		return llm.InvalidParam("invalid_value", "password", "The admin password has at least %d characters.", minPassword)
 	}
-	var salt [16]byte
-	rand.Read(salt[:])
-	text := argonPrefix + base64.RawStdEncoding.EncodeToString(salt[:]) + "$" + base64.RawStdEncoding.EncodeToString(argon(password, salt[:]))
-	return a.store.SetSetting(ctx, store.SettingAdminHash, text)
+	return a.store.SetSetting(ctx, store.SettingAdminHash, hashPassword(password))
 }
+
+// minPassword is the length of the shortest password, in bytes.
+const minPassword = 8
 
 // maxDelay is the longest pause after wrong passwords.
 const maxDelay = 30 * time.Second
+
+// guesses are wrong passwords, one after another. They make the next
+// evaluation wait, longer each time.
+type guesses struct {
+	wrong int
+	after time.Time // no evaluation before
+}
+
+// wait refuses an evaluation that is too early.
+func (g *guesses) wait() error {
+	if wait := time.Until(g.after); wait > 0 {
+		return &llm.Error{Kind: llm.RateLimited, Message: fmt.Sprintf("Too many wrong passwords. Please try again in %s.", wait.Round(time.Second)), RetryAfter: wait}
+	}
+	return nil
+}
+
+func (g *guesses) add() {
+	g.wrong++
+	if g.wrong > 5 {
+		g.after = time.Now().Add(min(time.Second<<min(g.wrong-6, 5), maxDelay))
+	}
+}
 
 // Check reports whether the password is right: nil, an Unauthenticated error,
 // or an Unavailable one when the store is away. Wrong passwords make the next
@@ -77,30 +98,36 @@ func (a *Admin) Check(ctx context.Context, password string) error {
 	if a.goodHash == stored && subtle.ConstantTimeCompare(sum[:], a.good[:]) == 1 {
 		return nil
 	}
-	if wait := time.Until(a.after); wait > 0 {
-		return &llm.Error{Kind: llm.RateLimited, Message: fmt.Sprintf("Too many wrong passwords. Please try again in %s.", wait.Round(time.Second)), RetryAfter: wait}
+	if err := a.guesses.wait(); err != nil {
+		return err
 	}
 	ok, err := verify(stored, password)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		a.failures++
-		if a.failures > 5 {
-			a.after = time.Now().Add(min(time.Second<<min(a.failures-6, 5), maxDelay))
-		}
-		e := llm.Errorf(llm.Unauthenticated, "Incorrect admin password.")
-		e.Code = "invalid_api_key"
-		return e
+		a.guesses.add()
+		return wrongPassword("Incorrect admin password.")
 	}
-	a.good, a.goodHash, a.failures = sum, stored, 0
+	a.good, a.goodHash, a.guesses = sum, stored, guesses{}
 	return nil
+}
+
+func wrongPassword(message string) error {
+	return &llm.Error{Kind: llm.Unauthenticated, Code: "invalid_api_key", Message: message}
 }
 
 const argonPrefix = "$argon2id$v=19$m=19456,t=2,p=1$"
 
 func argon(password string, salt []byte) []byte {
 	return argon2.IDKey([]byte(password), salt, 2, 19456, 1, 32)
+}
+
+// hashPassword is what is stored of a password.
+func hashPassword(password string) string {
+	var salt [16]byte
+	rand.Read(salt[:]) // never fails
+	return argonPrefix + base64.RawStdEncoding.EncodeToString(salt[:]) + "$" + base64.RawStdEncoding.EncodeToString(argon(password, salt[:]))
 }
 
 func verify(stored, password string) (bool, error) {

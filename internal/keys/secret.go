@@ -33,14 +33,18 @@ type Token struct {
 
 // ParseToken checks the form of a key: prefix, length, alphabet, checksum.
 func ParseToken(text string) (Token, bool) {
-	tail := ""
 	for _, prefix := range Prefixes {
-		if strings.HasPrefix(text, prefix) {
-			tail = text[len(prefix):]
-			break
+		if t, ok := parseToken(text, prefix); ok {
+			return t, true
 		}
 	}
-	if len(tail) != tailLen || tail[idLen] != '_' {
+	return Token{}, false
+}
+
+// parseToken is ParseToken for what begins with a prefix, which may be empty.
+func parseToken(text, prefix string) (Token, bool) {
+	tail, ok := strings.CutPrefix(text, prefix)
+	if !ok || len(tail) != tailLen || tail[idLen] != '_' {
 		return Token{}, false
 	}
 	for i := range len(tail) {

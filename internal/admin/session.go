@@ -1,0 +1,98 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/llm"
+)
+
+// sessionCookie is the name of the cookie that holds a session. Browsers take
+// one of that name from this host only, over TLS or on their own machine.
+const sessionCookie = "__Host-limen"
+
+func cookieOf(value string) *http.Cookie {
+	return &http.Cookie{Name: sessionCookie, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+}
+
+// Who is who somebody is.
+type Who struct {
+	User Person `json:"user"`
+}
+
+// Person is a user as everybody may know it.
+type Person struct {
+	Name string `json:"name"`
+	Role string `json:"role"`
+}
+
+func newWho(o *keys.Operator) Who { return Who{Person{o.Name, "owner"}} }
+
+func (a *API) login(r *request) (any, error) {
+	var in keys.Login
+	if err := decode(r.Body, &in); err != nil {
+		return nil, err
+	}
+	in.From, in.Agent = addressOf(r.Request), r.UserAgent()
+	text, who, err := a.Operators.Login(r.Context(), &in)
+	if err != nil {
+		return nil, err
+	}
+	r.header.Add("Set-Cookie", cookieOf(text).String())
+	return newWho(who), nil
+}
+
+func (a *API) whoAmI(r *request) (any, error) { return newWho(r.who), nil }
+
+func (a *API) logout(r *request) (any, error) {
+	if r.who.Session == "" {
+		return nil, llm.Errorf(llm.NotFound, "This is no session.")
+	}
+	if err := a.Operators.Logout(r.Context(), r.who.Session); err != nil {
+		return nil, err
+	}
+	gone := cookieOf("")
+	gone.MaxAge = -1
+	r.header.Add("Set-Cookie", gone.String())
+	return Done{"logged out"}, nil
+}
+
+// Done is the answer of what has nothing else to say.
+type Done struct {
+	Status string `json:"status"`
+}
+
+// Session is a session as its user may know it.
+type Session struct {
+	ID      string    `json:"id"`
+	User    string    `json:"user"`
+	From    string    `json:"from,omitempty"` // where they logged in
+	Agent   string    `json:"agent,omitempty"`
+	Created time.Time `json:"created"`
+	Seen    time.Time `json:"seen"`
+	Ends    time.Time `json:"ends"`    // unless it is used
+	Current bool      `json:"current"` // it is the one that asks
+}
+
+func (a *API) listSessions(r *request) (any, error) {
+	rows, err := a.Operators.Sessions(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	list := []Session{}
+	for _, row := range rows {
+		ends := min(row.Seen+keys.SessionIdle.Milliseconds(), row.Created+keys.SessionMax.Milliseconds())
+		list = append(list, Session{
+			ID: row.ID, User: row.UserID, From: row.Address, Agent: row.Agent, Created: fromMs(row.Created), Seen: fromMs(row.Seen), Ends: fromMs(ends),
+			Current: row.ID == r.who.Session,
+		})
+	}
+	return struct {
+		Sessions []Session `json:"sessions"`
+	}{list}, nil
+}
+
+func (a *API) endSession(r *request) (any, error) {
+	return Done{"ended"}, a.Operators.Logout(r.Context(), r.PathValue("session"))
+}

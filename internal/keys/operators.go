@@ -1,0 +1,222 @@
+package keys
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/store"
+)
+
+// Operator is who uses the admin API.
+type Operator struct {
+	Name    string // of the user, or of what stands for one
+	Via     Via
+	UserID  string // empty where no user is it
+	Session string // ID; empty without one
+	From    string // address; empty for this machine
+}
+
+// Via is how it is known who an operator is.
+type Via string
+
+// The ways.
+const (
+	ViaPassword  Via = "password"  // the admin password, with each request
+	ViaSession   Via = "session"   // a cookie
+	ViaSocket    Via = "socket"    // who can open the data directory of a gateway
+	ViaDirectory Via = "directory" // the same, where no gateway runs
+)
+
+// AdminUser is the owner whose password is the admin password. No other user
+// has its name.
+const AdminUser = "admin"
+
+// Sessions last as long as they are used, and for a working day at most.
+const (
+	SessionIdle = 30 * time.Minute
+	SessionMax  = 12 * time.Hour
+	// seenEvery is how often the use of a session is written down; it ends so
+	// much earlier at most.
+	seenEvery = 10 * time.Second
+)
+
+// maxAgent bounds what is kept of a browser's name.
+const maxAgent = 200
+
+// Operators knows who may use the admin API.
+type Operators struct {
+	store *store.Store
+	admin *Admin
+
+	mu      sync.Mutex    // one evaluation of a password at a time
+	guesses [1024]guesses // by a hash of the name: unknown names wait as known ones do
+	salt    [16]byte      // of that hash
+}
+
+// NewOperators returns those of a store; admin checks the owner's password.
+func NewOperators(st *store.Store, admin *Admin) *Operators {
+	o := &Operators{store: st, admin: admin}
+	rand.Read(o.salt[:]) // never fails
+	return o
+}
+
+// Login is what somebody says to begin a session. No user is the owner.
+type Login struct {
+	User     string `json:"user,omitempty"`
+	Password string `json:"password"`
+	From     string `json:"-"` // address
+	Agent    string `json:"-"` // browser
+}
+
+// Login begins a session and returns what its cookie holds.
+func (o *Operators) Login(ctx context.Context, in *Login) (string, *Operator, error) {
+	who, err := o.check(ctx, in)
+	if err != nil {
+		return "", nil, err
+	}
+	text, token := newToken("", "")
+	now := time.Now()
+	err = o.store.AddSession(ctx, store.Session{
+		ID: token.ID, Hash: hex.EncodeToString(token.Hash[:]), UserID: who.UserID, Address: in.From, Agent: printable(in.Agent[:min(len(in.Agent), maxAgent)]),
+		Created: now.UnixMilli(), Seen: now.UnixMilli(),
+	}, now.Add(-SessionMax).UnixMilli(), now.Add(-SessionIdle).UnixMilli())
+	if err != nil {
+		return "", nil, awayError(err)
+	}
+	who.Session = token.ID
+	return text, who, nil
+}
+
+// check checks a name and its password.
+func (o *Operators) check(ctx context.Context, in *Login) (*Operator, error) {
+	if in.User == "" || in.User == AdminUser {
+		return adminOperator(ViaSession, in.From), o.admin.Check(ctx, in.Password)
+	}
+	return nil, o.checkUser(ctx, in)
+}
+
+func adminOperator(via Via, from string) *Operator {
+	return &Operator{Name: AdminUser, Via: via, UserID: AdminUser, From: from}
+}
+
+// unknownHash is evaluated for names that nobody has, so that they take as long
+// as others. No password is right.
+var unknownHash = argonPrefix + "AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+func (o *Operators) checkUser(ctx context.Context, in *Login) error {
+	stored := unknownHash
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	g := o.guessesOf(in.User)
+	if err := g.wait(); err != nil {
+		return err
+	}
+	ok, err := verify(stored, in.Password)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		g.add()
+		return wrongPassword("Incorrect user or password.")
+	}
+	*g = guesses{}
+	return nil
+}
+
+func (o *Operators) guessesOf(name string) *guesses {
+	sum := sha256.Sum256(append(o.salt[:], name...))
+	return &o.guesses[binary.LittleEndian.Uint64(sum[:])%uint64(len(o.guesses))]
+}
+
+// Session returns who has a session, by what its cookie holds.
+func (o *Operators) Session(ctx context.Context, text, from string) (*Operator, error) {
+	token, ok := parseToken(text, "")
+	if !ok {
+		return nil, errNoSession
+	}
+	row, err := o.store.Session(ctx, token.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, errNoSession
+	}
+	if err != nil {
+		return nil, awayError(err)
+	}
+	now := time.Now()
+	if !sameHash(row.Hash, token) || sessionEnded(&row, now) {
+		return nil, errNoSession
+	}
+	if now.UnixMilli()-row.Seen >= seenEvery.Milliseconds() {
+		if err := o.store.SeeSession(ctx, row.ID, now.UnixMilli()); err != nil {
+			return nil, awayError(err)
+		}
+	}
+	who := adminOperator(ViaSession, from)
+	who.Session = row.ID
+	return who, nil
+}
+
+func sessionEnded(s *store.Session, now time.Time) bool {
+	return now.UnixMilli()-s.Seen >= SessionIdle.Milliseconds() || now.UnixMilli()-s.Created >= SessionMax.Milliseconds()
+}
+
+// sameHash reports whether a token is the one whose hash is stored, in hex.
+func sameHash(stored string, token Token) bool {
+	return subtle.ConstantTimeCompare([]byte(stored), []byte(hex.EncodeToString(token.Hash[:]))) == 1
+}
+
+var errNoSession = wrongPassword("You are not logged in, or no longer. Please log in.")
+
+// awayError is the failure to find out who somebody is.
+func awayError(err error) error {
+	return &llm.Error{Kind: llm.Unavailable, Message: "The gateway cannot check who you are now: its store is away. Please try again in 1s.", RetryAfter: time.Second, Err: err}
+}
+
+// Sessions returns those that last.
+func (o *Operators) Sessions(ctx context.Context) ([]store.Session, error) {
+	all, err := o.store.Sessions(ctx)
+	if err != nil {
+		return nil, awayError(err)
+	}
+	now := time.Now()
+	var list []store.Session
+	for i := range all {
+		if !sessionEnded(&all[i], now) {
+			list = append(list, all[i])
+		}
+	}
+	return list, nil
+}
+
+// Logout ends a session, here and at all gateways that share the store.
+func (o *Operators) Logout(ctx context.Context, id string) error {
+	err := o.store.DeleteSession(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return llm.Errorf(llm.NotFound, "There is no session %q.", id)
+	}
+	return err
+}
+
+// Bearer returns who sends a password with a request.
+func (o *Operators) Bearer(ctx context.Context, text, from string) (*Operator, error) {
+	if err := o.admin.Check(ctx, text); err != nil {
+		return nil, err
+	}
+	return adminOperator(ViaPassword, from), nil
+}
+
+// SetAdminPassword replaces the admin password and ends the sessions that began
+// with the one before.
+func (o *Operators) SetAdminPassword(ctx context.Context, password string) error {
+	if err := o.admin.SetPassword(ctx, password); err != nil {
+		return err
+	}
+	return o.store.DeleteSessionsOf(ctx, AdminUser)
+}
