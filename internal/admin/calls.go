@@ -111,11 +111,9 @@ func (a *API) calls(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := 100
-	if text := r.URL.Query().Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxCalls {
-			return nil, llm.InvalidParam("invalid_value", "limit", "limit is a number from 1 to %d.", maxCalls)
-		}
+	limit, err := limitOf(r, maxCalls)
+	if err != nil {
+		return nil, err
 	}
 	if err := a.settle(r.Context()); err != nil {
 		return nil, err

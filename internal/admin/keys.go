@@ -107,6 +107,7 @@ func (a *API) createKey(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.on(k.ID, k.Name)
 	return newKey(k, text), nil
 }
 
@@ -133,6 +134,7 @@ func (a *API) changeKey(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.on(k.ID, k.Name)
 	return a.keyNow(r.Context(), k)
 }
 
@@ -159,6 +161,7 @@ func (a *API) revokeKey(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.on(k.ID, k.Name)
 	return newKey(k, ""), nil
 }
 
@@ -167,6 +170,7 @@ func (a *API) restoreKey(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.on(k.ID, k.Name)
 	return newKey(k, ""), nil
 }
 
@@ -188,5 +192,6 @@ func (a *API) rotateKey(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.on(k.ID, k.Name)
 	return newKey(k, text), nil
 }

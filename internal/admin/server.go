@@ -37,6 +37,7 @@ type request struct {
 	*http.Request
 	who    *keys.Operator // nil where nobody is known
 	header http.Header    // of the answer
+	object string         // what was changed, where its path does not say
 }
 
 // stream is an answer that is no document.
@@ -174,10 +175,17 @@ func addressOf(r *http.Request) string {
 
 // run has an operation answer.
 func (s *Server) run(w http.ResponseWriter, r *http.Request, op *operation, who *keys.Operator) error {
-	if err := readBody(w, r, op); err != nil {
+	sent, err := readBody(w, r, op)
+	if err != nil {
 		return err
 	}
-	document, err := op.serve(&request{r, who, w.Header()})
+	in := &request{Request: r, who: who, header: w.Header()}
+	var document any
+	if op.change {
+		document, err = s.audited(op, in, sent)
+	} else {
+		document, err = op.serve(in)
+	}
 	var body []byte
 	if _, isStream := document.(stream); err == nil && !isStream {
 		body, err = json.Marshal(document)
@@ -204,7 +212,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, op *operation, who 
 }
 
 // readBody makes the body of a request one that has come.
-func readBody(w http.ResponseWriter, r *http.Request, op *operation) error {
+func readBody(w http.ResponseWriter, r *http.Request, op *operation) ([]byte, error) {
 	limit := int64(maxRequest)
 	if op.access == anybody {
 		limit = maxLogin
@@ -215,10 +223,10 @@ func readBody(w http.ResponseWriter, r *http.Request, op *operation) error {
 	c.SetReadDeadline(time.Time{})
 	switch _, tooLong := errors.AsType[*http.MaxBytesError](err); {
 	case tooLong:
-		return llm.Errorf(llm.TooLarge, "The body of this request has at most %d bytes.", limit)
+		return nil, llm.Errorf(llm.TooLarge, "The body of this request has at most %d bytes.", limit)
 	case err != nil:
-		return llm.Errorf(llm.SlowBody, "The body of the request did not come whole.")
+		return nil, llm.Errorf(llm.SlowBody, "The body of the request did not come whole.")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return nil
+	return body, nil
 }

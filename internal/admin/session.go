@@ -39,6 +39,7 @@ func (a *API) login(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.who = who
 	r.header.Add("Set-Cookie", cookieOf(text).String())
 	return newWho(who), nil
 }

@@ -53,6 +53,7 @@ func (a *API) table() []operation {
 		{"GET", "/calls", operators, false, a.calls},
 		{"GET", "/calls/{call}", operators, false, a.showCall},
 
+		{"GET", "/audit", operators, false, a.audit},
 		{"GET", "/config", operators, false, a.showConfig},
 		{"POST", "/config/reload", operators, true, a.reload},
 		{"POST", "/admin/password", operators, true, a.setPassword},

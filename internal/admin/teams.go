@@ -116,6 +116,7 @@ func (a *API) createTeam(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.on(t.ID, t.Name)
 	return newTeam(t), nil
 }
 
@@ -162,6 +163,7 @@ func (a *API) changeTeam(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.on(t.ID, t.Name)
 	return a.teamNow(r.Context(), t)
 }
 
@@ -170,5 +172,6 @@ func (a *API) deleteTeam(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.on(t.ID, t.Name)
 	return newTeam(t), nil
 }
