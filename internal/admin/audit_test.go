@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/limen-gateway/limen/internal/keys"
 )
 
 // audited are the entries of the audit log, oldest first.
@@ -84,6 +86,9 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		}
 		if got := len(audited(t, s)) - before; got != want {
 			t.Errorf("%s %s made %d entries, want %d", op.method, op.path, got, want)
+		}
+		if op.change && op.access.scopes&(keys.ScopeRead|keys.ScopeUsage) != 0 {
+			t.Errorf("%s %s changes something, and may be used to read", op.method, op.path)
 		}
 		if reads := op.method == "GET" || op.path == "/route" || op.path == "/prices/diff"; reads == op.change {
 			t.Errorf("%s %s changes something: %v", op.method, op.path, op.change)

@@ -65,13 +65,26 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, credential string
 		return err
 	}
 	who, err := s.identify(r, credential)
-	if op.access == anybody {
+	if op.access.unknown {
 		who, err = nil, s.fromOurPages(r)
 	}
 	if err != nil {
 		return err
 	}
+	if who != nil && !op.access.allows(who) {
+		return notAllowed(op)
+	}
 	return s.run(w, r, op, who)
+}
+
+// notAllowed is the refusal of an operation to somebody who is known.
+func notAllowed(op *operation) error {
+	e := llm.Errorf(llm.Forbidden, "You may not use %s %s%s.", op.method, root, op.path)
+	if names := op.access.scopes.Names(); len(names) > 0 {
+		e.Message += " A token for it has one of the scopes " + strings.Join(names, ", ") + "."
+	}
+	e.Code = "operation_not_allowed"
+	return e
 }
 
 // Local serves those who need no credential, since they may do everything
@@ -214,7 +227,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, op *operation, who 
 // readBody makes the body of a request one that has come.
 func readBody(w http.ResponseWriter, r *http.Request, op *operation) ([]byte, error) {
 	limit := int64(maxRequest)
-	if op.access == anybody {
+	if op.access.unknown {
 		limit = maxLogin
 	}
 	c := http.NewResponseController(w)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/dialect/openai"
+	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
 )
 
@@ -82,11 +83,17 @@ func refusedIf(status int, is func(*operation) bool) func(*operation) int {
 	}
 }
 
-func known(op *operation) bool    { return op.access != anybody }
+func forKnown(op *operation) bool { return !op.access.unknown }
+
+// without tells which operations a token with a scope may not use.
+func without(scope keys.Scopes) func(*operation) bool {
+	return func(op *operation) bool { return forKnown(op) && op.access.scopes&scope == 0 }
+}
+
 func writes(op *operation) bool   { return op.method != "GET" }
 func everything(*operation) bool  { return true }
 func nothing(op *operation) bool  { return false }
-func unknowns(op *operation) bool { return !known(op) }
+func unknowns(op *operation) bool { return !forKnown(op) }
 
 // Every operation is tried by everybody.
 func TestWhoMayDoWhat(t *testing.T) { synctest.Test(t, whoMayDoWhat) }
@@ -94,15 +101,28 @@ func TestWhoMayDoWhat(t *testing.T) { synctest.Test(t, whoMayDoWhat) }
 func whoMayDoWhat(t *testing.T) {
 	s := newServer(t)
 	cookie := func(r *http.Request) { r.AddCookie(loggedIn(t, s, `{"password":"correct horse"}`)) }
+	token := func(scopes ...string) func(*http.Request) {
+		text, _, err := s.api.Operators.CreateToken(t.Context(), keys.NewAdminToken{Name: strings.Join(scopes, " "), Scopes: scopes}, &keys.Operator{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return withHeader("Authorization", "Bearer "+text)
+	}
 	forged := &http.Cookie{Name: sessionCookie, Value: strings.Repeat("a", 62)}
 	for _, c := range []caller{
-		{"nobody", all(), refusedIf(401, known)},
-		{"a wrong password", withHeader("Authorization", "Bearer wrong horse"), refusedIf(401, known)},
-		{"a key of a client", withHeader("Authorization", "Bearer limen_0123456789ab_0123456789abcdefghijklmnopqrstuvwxyz0123456789abcde"), refusedIf(401, known)},
+		{"nobody", all(), refusedIf(401, forKnown)},
+		{"a wrong password", withHeader("Authorization", "Bearer wrong horse"), refusedIf(401, forKnown)},
+		{"a key of a client", withHeader("Authorization", "Bearer limen_0123456789ab_0123456789abcdefghijklmnopqrstuvwxyz0123456789abcde"), refusedIf(401, forKnown)},
 		{"the right password", withHeader("Authorization", "Bearer "+password), refusedIf(403, nothing)},
 		{"the right password, from elsewhere", all(withHeader("Authorization", "Bearer "+password), withHeader("Sec-Fetch-Site", "cross-site")), refusedIf(403, unknowns)},
 		{"a session", cookie, refusedIf(403, nothing)},
-		{"a session that never was", withCookie(forged), refusedIf(401, known)},
+		{"a session that never was", withCookie(forged), refusedIf(401, forKnown)},
+		{"a token to read", token("read"), refusedIf(403, without(keys.ScopeRead))},
+		{"a token for keys", token("keys"), refusedIf(403, without(keys.ScopeKeys))},
+		{"a token for the configuration", token("config"), refusedIf(403, without(keys.ScopeConfig))},
+		{"a token for usage", token("usage"), refusedIf(403, without(keys.ScopeUsage))},
+		{"a token for all", token("read", "keys", "config", "usage"), refusedIf(403, func(op *operation) bool { return op.access.scopes == 0 && forKnown(op) })},
+		{"a token that never was", withHeader("Authorization", "Bearer limen_admin_"+forged.Value), refusedIf(401, forKnown)},
 		{"a page of ours", all(cookie, withHeader("Sec-Fetch-Site", "same-origin")), refusedIf(403, nothing)},
 		{"a page of ours in an old browser", all(cookie, withHeader("Origin", "https://limen.example.com")), refusedIf(403, nothing)},
 		{"a page of another site", all(cookie, withHeader("Sec-Fetch-Site", "cross-site")), refusedIf(403, writes)},

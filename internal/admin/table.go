@@ -1,5 +1,7 @@
 package admin
 
+import "github.com/limen-gateway/limen/internal/keys"
+
 // operation is a row of the table of operations.
 type operation struct {
 	method string
@@ -10,11 +12,27 @@ type operation struct {
 }
 
 // access says who may use an operation.
-type access uint8
+type access struct {
+	unknown bool        // also who is not known
+	scopes  keys.Scopes // of which a token needs one; without any, no token may
+}
 
-const (
-	operators access = iota // who is known
-	anybody                 // also who is not
+// allows reports whether somebody may use an operation.
+func (a access) allows(who *keys.Operator) bool {
+	return who.Via != keys.ViaToken || who.Scopes&a.scopes != 0
+}
+
+var (
+	anybody    = access{unknown: true}
+	known      = access{scopes: keys.ScopeRead | keys.ScopeKeys | keys.ScopeConfig | keys.ScopeUsage}
+	people     = access{}
+	owners     = access{}
+	sees       = access{scopes: keys.ScopeRead}
+	seesKeys   = access{scopes: keys.ScopeRead | keys.ScopeKeys}
+	seesConfig = access{scopes: keys.ScopeRead | keys.ScopeConfig}
+	seesUsage  = access{scopes: keys.ScopeRead | keys.ScopeUsage}
+	setsKeys   = access{scopes: keys.ScopeKeys}
+	setsConfig = access{scopes: keys.ScopeConfig}
 )
 
 // table is what the API does: who finds an operation, may use it and is told of
@@ -22,41 +40,44 @@ const (
 func (a *API) table() []operation {
 	return []operation{
 		{"POST", "/session", anybody, true, a.login},
-		{"GET", "/session", operators, false, a.whoAmI},
-		{"DELETE", "/session", operators, true, a.logout},
-		{"GET", "/sessions", operators, false, a.listSessions},
-		{"DELETE", "/sessions/{session}", operators, true, a.endSession},
+		{"GET", "/session", known, false, a.whoAmI},
+		{"DELETE", "/session", people, true, a.logout},
+		{"GET", "/sessions", people, false, a.listSessions},
+		{"DELETE", "/sessions/{session}", people, true, a.endSession},
 
-		{"GET", "/keys", operators, false, a.listKeys},
-		{"POST", "/keys", operators, true, a.createKey},
-		{"GET", "/keys/{key}", operators, false, a.showKey},
-		{"PATCH", "/keys/{key}", operators, true, a.changeKey},
-		{"POST", "/keys/{key}/revoke", operators, true, a.revokeKey},
-		{"POST", "/keys/{key}/rotate", operators, true, a.rotateKey},
-		{"POST", "/keys/{key}/restore", operators, true, a.restoreKey},
-		{"GET", "/teams", operators, false, a.listTeams},
-		{"POST", "/teams", operators, true, a.createTeam},
-		{"GET", "/teams/{team}", operators, false, a.showTeam},
-		{"PATCH", "/teams/{team}", operators, true, a.changeTeam},
-		{"DELETE", "/teams/{team}", operators, true, a.deleteTeam},
+		{"GET", "/keys", seesKeys, false, a.listKeys},
+		{"POST", "/keys", setsKeys, true, a.createKey},
+		{"GET", "/keys/{key}", seesKeys, false, a.showKey},
+		{"PATCH", "/keys/{key}", setsKeys, true, a.changeKey},
+		{"POST", "/keys/{key}/revoke", setsKeys, true, a.revokeKey},
+		{"POST", "/keys/{key}/rotate", setsKeys, true, a.rotateKey},
+		{"POST", "/keys/{key}/restore", setsKeys, true, a.restoreKey},
+		{"GET", "/teams", seesKeys, false, a.listTeams},
+		{"POST", "/teams", setsKeys, true, a.createTeam},
+		{"GET", "/teams/{team}", seesKeys, false, a.showTeam},
+		{"PATCH", "/teams/{team}", setsKeys, true, a.changeTeam},
+		{"DELETE", "/teams/{team}", setsKeys, true, a.deleteTeam},
 
-		{"GET", "/models", operators, false, a.listModels},
-		{"GET", "/providers", operators, false, a.listProviders},
-		{"POST", "/refresh", operators, true, a.refresh},
-		{"POST", "/route", operators, false, a.route},
-		{"GET", "/prices", operators, false, a.listPrices},
-		{"POST", "/prices/diff", operators, false, a.diffPrices},
-		{"POST", "/prices/reprice", operators, true, a.reprice},
+		{"GET", "/models", seesConfig, false, a.listModels},
+		{"GET", "/providers", seesConfig, false, a.listProviders},
+		{"POST", "/refresh", setsConfig, true, a.refresh},
+		{"POST", "/route", seesConfig, false, a.route},
+		{"GET", "/prices", seesConfig, false, a.listPrices},
+		{"POST", "/prices/diff", seesConfig, false, a.diffPrices},
+		{"POST", "/prices/reprice", setsConfig, true, a.reprice},
 
-		{"GET", "/usage", operators, false, a.usage},
-		{"GET", "/usage/export", operators, false, a.export},
-		{"GET", "/calls", operators, false, a.calls},
-		{"GET", "/calls/{call}", operators, false, a.showCall},
+		{"GET", "/usage", seesUsage, false, a.usage},
+		{"GET", "/usage/export", seesUsage, false, a.export},
+		{"GET", "/calls", seesUsage, false, a.calls},
+		{"GET", "/calls/{call}", seesUsage, false, a.showCall},
 
-		{"GET", "/audit", operators, false, a.audit},
-		{"GET", "/config", operators, false, a.showConfig},
-		{"POST", "/config/reload", operators, true, a.reload},
-		{"POST", "/admin/password", operators, true, a.setPassword},
-		{"GET", "/status", operators, false, a.status},
+		{"GET", "/tokens", sees, false, a.listTokens},
+		{"POST", "/tokens", owners, true, a.createToken},
+		{"DELETE", "/tokens/{token}", owners, true, a.revokeToken},
+		{"GET", "/audit", sees, false, a.audit},
+		{"GET", "/config", seesConfig, false, a.showConfig},
+		{"POST", "/config/reload", setsConfig, true, a.reload},
+		{"POST", "/admin/password", owners, true, a.setPassword},
+		{"GET", "/status", sees, false, a.status},
 	}
 }

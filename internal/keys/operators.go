@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type Operator struct {
 	UserID  string // empty where no user is it
 	Session string // ID; empty without one
 	From    string // address; empty for this machine
+	Scopes  Scopes // of a token
 }
 
 // Via is how it is known who an operator is.
@@ -31,6 +33,7 @@ type Via string
 const (
 	ViaPassword  Via = "password"  // the admin password, with each request
 	ViaSession   Via = "session"   // a cookie
+	ViaToken     Via = "token"     // one for programs
 	ViaSocket    Via = "socket"    // who can open the data directory of a gateway
 	ViaDirectory Via = "directory" // the same, where no gateway runs
 )
@@ -204,8 +207,14 @@ func (o *Operators) Logout(ctx context.Context, id string) error {
 	return err
 }
 
-// Bearer returns who sends a password with a request.
+// Bearer returns who sends a password, or a token, with a request.
 func (o *Operators) Bearer(ctx context.Context, text, from string) (*Operator, error) {
+	if token, ok := parseToken(text, adminPrefix); ok {
+		return o.token(ctx, token, from)
+	}
+	if strings.HasPrefix(text, adminPrefix) {
+		return nil, errWrongToken
+	}
 	if err := o.admin.Check(ctx, text); err != nil {
 		return nil, err
 	}

@@ -166,3 +166,51 @@ func TestLoginSlowsGuessing(t *testing.T) {
 		}
 	})
 }
+
+func TestAdminTokens(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		o, st := newOperators(t, dir)
+		defer st.Close()
+		text, row, err := o.CreateToken(ctx, NewAdminToken{Name: " ci ", Scopes: []string{"keys", "usage"}, Expires: time.Now().Add(time.Hour)}, &Operator{Name: "admin"})
+		if err != nil || row.Name != "ci" || row.By != "admin" || strings.Contains(text, row.Hash) {
+			t.Fatalf("got %+v, %v", row, err)
+		}
+		check := func(text, want string) {
+			t.Helper()
+			who, err := o.Bearer(ctx, text, "10.0.0.1")
+			if got := outcome(err); got != want {
+				t.Fatalf("%s: got %s, want %s", text, got, want)
+			}
+			if err == nil && *who != (Operator{Name: "ci", Via: ViaToken, From: "10.0.0.1", Scopes: ScopeKeys | ScopeUsage}) {
+				t.Errorf("the token is that of %+v", who)
+			}
+		}
+		check(text, good)
+		other, _ := newToken(adminPrefix, row.ID)
+		for range 10 { // which makes nobody wait
+			check(other, wrong)
+			check(text+"x", wrong)
+		}
+		check(text, good)
+		if _, ok := ParseToken(text); ok {
+			t.Error("it looks like a key of a client")
+		}
+		for _, bad := range []NewAdminToken{
+			{Scopes: []string{"read"}}, {Name: "a"}, {Name: "a", Scopes: []string{"write"}}, {Name: "a\n", Scopes: []string{"read"}, Expires: time.Now()}, {Name: "a\tb", Scopes: []string{"read"}},
+		} {
+			if _, _, err := o.CreateToken(ctx, bad, &Operator{}); !strings.HasPrefix(outcome(err), "invalid ") {
+				t.Errorf("%+v: %v", bad, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		check(text, wrong)
+		if _, err := o.RevokeToken(ctx, "ci"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.RevokeToken(ctx, "ci"); outcome(err) != "not_found" {
+			t.Errorf("a second time: %v", err)
+		}
+	})
+}
