@@ -42,6 +42,22 @@ type Frame struct {
 // and retry fields.
 func (f Frame) IsComment() bool { return f.Data == nil && f.Event == nil }
 
+// Field returns the value of the last field of a name, as id or retry; nil when
+// the frame has none.
+func (f Frame) Field(name string) (value []byte) {
+	for rest := f.Raw; len(rest) > 0; {
+		line := rest
+		rest = nil
+		if n := indexLineEnd(line); n >= 0 {
+			line, rest = line[:n], line[n+1:]
+		}
+		if found, after, _ := bytes.Cut(line, []byte(":")); string(found) == name {
+			value = append([]byte{}, bytes.TrimPrefix(after, []byte(" "))...)
+		}
+	}
+	return value
+}
+
 // Reader splits a stream into frames. It belongs to one goroutine.
 //
 // A frame ends at the first byte that ends an empty line. Of an empty line

@@ -503,3 +503,21 @@ func BenchmarkAppend(b *testing.B) {
 		dst = Append(dst[:0], nil, data)
 	}
 }
+
+func TestField(t *testing.T) {
+	for _, c := range []struct{ frame, name, want string }{
+		{"id: 7\ndata: x\n\n", "id", "7"},
+		{"id:7\r\nid: 8 \r\nretry: 10\r\n\r", "id", "8 "},
+		{"id:7\r\nretry: 10\r\n\r", "retry", "10"},
+		{"id\ndata: id: 9\n\n", "id", ""},
+		{":id: 7\nids: 8\ndata: x\n\n", "id", "none"},
+	} {
+		got := "none"
+		if value := (Frame{Raw: []byte(c.frame)}).Field(c.name); value != nil {
+			got = string(value)
+		}
+		if got != c.want {
+			t.Errorf("%s of %q is %q, want %q", c.name, c.frame, got, c.want)
+		}
+	}
+}

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/mcp"
 )
 
 // interpreter runs code with a tool of a server, in one session for one call
@@ -54,7 +53,7 @@ func (i *interpreter) run(ctx context.Context, call *dialect.HostedCall) *dialec
 	if i.shows {
 		told.Outputs, told.Images = []llm.Raw{llm.Quote(text)}, drawn(result)
 	}
-	if result == nil || result.IsError {
+	if result == nil || result.Failed {
 		return failed(told, text)
 	}
 	if text == "" {
@@ -64,13 +63,13 @@ func (i *interpreter) run(ctx context.Context, call *dialect.HostedCall) *dialec
 }
 
 // drawn are the images of a result, as URLs that hold them.
-func drawn(r *mcp.CallToolResult) (urls []llm.Raw) {
+func drawn(r *mcp.Result) (urls []llm.Raw) {
 	if r == nil {
 		return nil
 	}
 	for _, content := range r.Content {
-		if c, ok := content.(*mcp.ImageContent); ok {
-			urls = append(urls, llm.Quote("data:"+c.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(c.Data)))
+		if content.Type == "image" {
+			urls = append(urls, llm.Quote("data:"+content.MIME+";base64,"+base64.StdEncoding.EncodeToString(content.Data)))
 		}
 	}
 	return urls

@@ -2,16 +2,13 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/mcp"
 )
 
 // server is a server of tools within one call of the gateway: there is one
@@ -24,7 +21,7 @@ type server struct {
 	public bool
 
 	client  *client
-	session *mcp.ClientSession
+	session *mcp.Session
 	known   map[string]*known // its tools, once they are listed
 	listed  llm.Raw           // as the client is told
 }
@@ -39,15 +36,12 @@ type known struct {
 }
 
 // connect begins the session.
-func (s *server) connect(ctx context.Context) (*mcp.ClientSession, error) {
+func (s *server) connect(ctx context.Context) (*mcp.Session, error) {
 	if s.session != nil {
 		return s.session, nil
 	}
 	s.client = s.tools.client(s.header, s.public)
-	c := mcp.NewClient(&mcp.Implementation{Name: "limen", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-	session, err := c.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: s.url, HTTPClient: &s.client.Client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: 2 * maxResult,
-	}, nil)
+	session, err := mcp.Open(ctx, &s.client.Client, s.url)
 	if err != nil {
 		s.client.close()
 		return nil, err
@@ -84,21 +78,17 @@ func (s *server) list(ctx context.Context) error {
 	var all []*known
 	cursor := ""
 	for range maxPages {
-		page, err := session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+		page, err := session.Tools(ctx, cursor)
 		if err != nil {
 			return err
 		}
-		for _, t := range page.Tools {
-			one, err := toolOf(t)
-			if err != nil {
-				return err
-			}
-			all = append(all, one)
+		for i := range page.Tools {
+			all = append(all, toolOf(&page.Tools[i]))
 		}
 		if len(all) > maxTools {
 			return errManyTools
 		}
-		if cursor = page.NextCursor; cursor == "" {
+		if cursor = page.Next; cursor == "" {
 			s.listed = writeTools(all)
 			s.learn(all)
 			return nil
@@ -114,22 +104,17 @@ func (s *server) learn(all []*known) {
 	}
 }
 
-func toolOf(t *mcp.Tool) (*known, error) {
-	schema, err := json.Marshal(t.InputSchema)
-	if err != nil {
-		return nil, err
+func toolOf(t *mcp.Tool) *known {
+	k := &known{name: t.Name, desc: t.Description, schema: jsonedit.Compact(nil, t.Schema), hints: llm.Raw("null")}
+	if k.schema.Kind() != jsonedit.KindObject {
+		k.schema = llm.Raw(`{"type":"object","properties":{}}`)
 	}
-	if jsonedit.KindOf(schema) != jsonedit.KindObject {
-		schema = []byte(`{"type":"object","properties":{}}`)
+	if hints := llm.Raw(t.Annotations); hints.Kind() == jsonedit.KindObject {
+		k.hints = jsonedit.Compact(nil, hints)
+		flag, _ := jsonedit.Get(hints, "readOnlyHint")
+		k.readOnly = string(flag) == "true"
 	}
-	k := &known{name: t.Name, desc: t.Description, schema: schema, hints: llm.Raw("null")}
-	if t.Annotations != nil {
-		k.readOnly = t.Annotations.ReadOnlyHint
-		if k.hints, err = json.Marshal(t.Annotations); err != nil {
-			return nil, err
-		}
-	}
-	return k, nil
+	return k
 }
 
 // writeTools is the list as the client is told.
@@ -169,19 +154,23 @@ func (s *server) call(ctx context.Context, name string, args llm.Raw) (text stri
 		return "The arguments are no JSON object.", true
 	}
 	result, text := s.use(ctx, name, object)
-	return text, result == nil || result.IsError
+	return text, result == nil || result.Failed
 }
 
 // use calls a tool and returns what it gave, and that as a text. Without a
 // result the text is why.
-func (s *server) use(ctx context.Context, name string, args llm.Raw) (*mcp.CallToolResult, string) {
+func (s *server) use(ctx context.Context, name string, args llm.Raw) (*mcp.Result, string) {
 	ctx, cancel := context.WithTimeout(ctx, s.tools.config.Timeout)
 	defer cancel()
 	session, err := s.connect(ctx)
 	if err != nil {
 		return nil, s.fault(ctx, err)
 	}
-	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(args)})
+	var schema llm.Raw
+	if k := s.known[name]; k != nil {
+		schema = k.schema
+	}
+	result, err := session.Call(ctx, name, args, schema)
 	if err != nil {
 		why := s.fault(ctx, err)
 		if refusal(err) == nil {
@@ -197,30 +186,24 @@ func (s *server) use(ctx context.Context, name string, args llm.Raw) (*mcp.CallT
 }
 
 // textOf is what a tool gave as the model is told.
-func textOf(r *mcp.CallToolResult) string {
+func textOf(r *mcp.Result) string {
 	var parts []string
-	for _, content := range r.Content {
-		switch c := content.(type) {
-		case *mcp.TextContent:
+	for _, c := range r.Content {
+		switch {
+		case c.Type == "text":
 			parts = append(parts, c.Text)
-		case *mcp.EmbeddedResource:
-			if c.Resource != nil && c.Resource.Text != "" {
-				parts = append(parts, c.Resource.Text)
-			} else if c.Resource != nil {
-				parts = append(parts, "["+c.Resource.MIMEType+" at "+c.Resource.URI+"]")
-			}
-		case *mcp.ResourceLink:
+		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != "":
+			parts = append(parts, c.Resource.Text)
+		case c.Type == "resource" && c.Resource != nil:
+			parts = append(parts, "["+c.Resource.MIME+" at "+c.Resource.URI+"]")
+		case c.Type == "resource_link":
 			parts = append(parts, c.URI)
-		case *mcp.ImageContent:
-			parts = append(parts, "["+c.MIMEType+"]")
-		case *mcp.AudioContent:
-			parts = append(parts, "["+c.MIMEType+"]")
+		case c.Type == "image", c.Type == "audio":
+			parts = append(parts, "["+c.MIME+"]")
 		}
 	}
-	if len(parts) == 0 && r.StructuredContent != nil {
-		if whole, err := json.Marshal(r.StructuredContent); err == nil {
-			return string(whole)
-		}
+	if len(parts) == 0 && llm.Raw(r.Structured).Given() {
+		return string(jsonedit.Compact(nil, r.Structured))
 	}
 	return strings.Join(parts, "\n")
 }
@@ -247,20 +230,14 @@ func (s *server) fault(ctx context.Context, err error) string {
 }
 
 // refusal is what the server said of a request that it did not serve; nil when
-// it said nothing. Errors of the way to it have codes as well.
-func refusal(err error) *jsonrpc.Error {
-	var e *jsonrpc.Error
-	if !errors.As(err, &e) || e.Code <= codeUnknown && e.Code >= codeRejected {
+// it said nothing.
+func refusal(err error) *mcp.Error {
+	var e *mcp.Error
+	if !errors.As(err, &e) {
 		return nil
 	}
 	return e
 }
-
-// Codes that stand for no answer of the server, from one to the other.
-const (
-	codeUnknown  = -32001
-	codeRejected = -32005
-)
 
 func clip(text string) string {
 	if len(text) > maxFault {
