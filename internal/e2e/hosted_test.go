@@ -13,28 +13,20 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/limen-gateway/limen/internal/e2e/upstream"
 )
 
 // sandbox runs code, or says so.
 func sandbox(t *testing.T) *httptest.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "sandbox", Version: "1"}, nil)
-	type script struct {
-		Script string `json:"script"`
-	}
-	mcp.AddTool(server, &mcp.Tool{Name: "run"}, func(_ context.Context, _ *mcp.CallToolRequest, args script) (*mcp.CallToolResult, any, error) {
-		if args.Script == "raise" {
-			return nil, nil, fmt.Errorf("Traceback: it broke")
+	s := httptest.NewServer(newToolHandler(hostedTool{name: "run", argument: "script", answer: func(script string) (content string, failed bool) {
+		switch script {
+		case "raise":
+			return said("Traceback: it broke"), true
+		case "draw":
+			return said("ran draw") + `,{"type":"image","mimeType":"image/png","data":"cGxvdA=="}`, false
 		}
-		content := []mcp.Content{&mcp.TextContent{Text: "ran " + args.Script}}
-		if args.Script == "draw" {
-			content = append(content, &mcp.ImageContent{MIMEType: "image/png", Data: []byte("plot")})
-		}
-		return &mcp.CallToolResult{Content: content}, nil, nil
-	})
-	s := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+		return said("ran " + script), false
+	}}))
 	t.Cleanup(s.Close)
 	return s
 }

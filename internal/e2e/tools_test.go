@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/limen-gateway/limen/internal/e2e/upstream"
 )
 
@@ -27,29 +25,20 @@ type toolServer struct {
 	secret atomic.Value // the authorization that it saw last
 }
 
-type saidArgs struct {
-	Text string `json:"text"`
-}
-
 func newToolServer(t *testing.T) *toolServer {
 	s := &toolServer{}
-	server := mcp.NewServer(&mcp.Implementation{Name: "docs", Version: "1"}, nil)
-	add := func(name string, answer func(string) (*mcp.CallToolResult, error)) {
-		mcp.AddTool(server, &mcp.Tool{Name: name, Description: "Does " + name + ".", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "look"}},
-			func(_ context.Context, _ *mcp.CallToolRequest, args saidArgs) (*mcp.CallToolResult, any, error) {
-				s.calls.Add(1)
-				result, err := answer(args.Text)
-				return result, nil, err
-			})
+	tool := func(name string, failed bool, answer func(text string) string) hostedTool {
+		return hostedTool{name: name, argument: "text", readOnly: name == "look", answer: func(text string) (string, bool) {
+			s.calls.Add(1)
+			return said(answer(text)), failed
+		}}
 	}
-	text := func(s string) *mcp.CallToolResult {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
-	}
-	add("say", func(said string) (*mcp.CallToolResult, error) { return text("said " + said), nil })
-	add("look", func(said string) (*mcp.CallToolResult, error) { return text("seen " + said), nil })
-	add("fail", func(string) (*mcp.CallToolResult, error) { return nil, fmt.Errorf("it broke") })
-	add("flood", func(string) (*mcp.CallToolResult, error) { return text(strings.Repeat("x", 2<<20)), nil })
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	handler := newToolHandler(
+		tool("say", false, func(text string) string { return "said " + text }),
+		tool("look", false, func(text string) string { return "seen " + text }),
+		tool("fail", true, func(string) string { return "it broke" }),
+		tool("flood", false, func(string) string { return strings.Repeat("x", 2<<20) }),
+	)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.secret.Store(r.Header.Get("Authorization"))
 		s.asked.Add(1)

@@ -1,20 +1,15 @@
 package tools
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
 	"github.com/limen-gateway/limen/internal/dialect"
@@ -213,103 +208,6 @@ func TestSearch(t *testing.T) {
 		answer = c.answer
 		if got := search(Search{}); !got.Failed || !strings.Contains(got.Text.Text(), c.says) {
 			t.Errorf("%s: got %s", name, got.Text)
-		}
-	}
-}
-
-// newServer is a server of the tools look, which only reads, and touch.
-func newServer(t *testing.T, around func(http.Handler) http.Handler) *httptest.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
-	add := func(tool *mcp.Tool, answer mcp.ToolHandler) {
-		tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}}}`)
-		s.AddTool(tool, answer)
-	}
-	add(&mcp.Tool{Name: "look", Description: "Looks.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{
-			&mcp.TextContent{Text: "one"}, &mcp.ImageContent{MIMEType: "image/png", Data: []byte("x")}, &mcp.ResourceLink{URI: "file:///x", Name: "x"},
-			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///y", Text: "two"}},
-		}}, nil
-	})
-	add(&mcp.Tool{Name: "touch"}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{StructuredContent: map[string]any{"had": json.RawMessage(r.Params.Arguments)}}, nil
-	})
-	add(&mcp.Tool{Name: "break"}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return nil, errors.New("it broke")
-	})
-	var handler http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
-	if around != nil {
-		handler = around(handler)
-	}
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server
-}
-
-func mcpTool(server llm.MCPServer) llm.Tool {
-	return llm.Tool{Server: &llm.ServerTool{Kind: llm.MCP, Type: "mcp", MCP: &server}}
-}
-
-func TestCallsOfServers(t *testing.T) {
-	server := newServer(t, nil)
-	tools := newTools(t, Config{Servers: []Server{{Label: "s", URL: server.URL}}})
-	req := &llm.Request{Tools: []llm.Tool{mcpTool(llm.MCPServer{Label: "s", Never: &llm.MCPFilter{}})}}
-	run, err := tools.Begin(t.Context(), req, all, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
-	if len(req.Tools) != 3 || req.Tools[1].Name != "look" || req.Tools[1].Namespace != "mcp__s" || string(req.Tools[1].Desc) != `"Looks."` || !strings.Contains(string(req.Tools[1].Schema), `"x"`) {
-		t.Fatalf("the model is told of %+v", req.Tools)
-	}
-	if len(run.Host.Told) != 1 || run.Host.Told[0].MCP.Kind != llm.MCPListed || run.Host.Told[0].Failed {
-		t.Fatalf("the client is told of %+v", run.Host.Told)
-	}
-	for _, c := range []struct {
-		name, args, want string
-		failed           bool
-	}{
-		{"look", `{}`, "one\n[image/png]\nfile:///x\ntwo", false},
-		{"touch", `{"x":"1"}`, `{"had":{"x":"1"}}`, false},
-		{"touch", ``, `{"had":{}}`, false},
-		{"break", `{}`, "it broke", true},
-		{"touch", `[1]`, "The arguments are no JSON object.", true},
-	} {
-		call := &dialect.HostedCall{Tool: run.Host.Tools[llm.ToolName{Namespace: "mcp__s", Name: c.name}], Args: llm.Quote(c.args)}
-		got := run.Do(t.Context(), call)
-		if got.Text.Text() != c.want || got.Failed != c.failed || (got.Call.MCP.Error != nil) != c.failed || (got.Call.MCP.Output != nil) == c.failed {
-			t.Errorf("%s(%s): got %s, %+v", c.name, c.args, got.Text, got.Call.MCP)
-		}
-	}
-}
-
-// A server that goes away, and comes back, within one call of the gateway.
-func TestServerComesBack(t *testing.T) {
-	var mu sync.Mutex
-	away := false
-	set := func(now bool) { mu.Lock(); defer mu.Unlock(); away = now }
-	server := newServer(t, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			gone := away
-			mu.Unlock()
-			if gone && r.Method != http.MethodDelete { // else the session of the test's server stays
-				w.WriteHeader(http.StatusBadGateway)
-				return
-			}
-			h.ServeHTTP(w, r)
-		})
-	})
-	tools := newTools(t, Config{Servers: []Server{{Label: "s", URL: server.URL}}})
-	run, err := tools.Begin(t.Context(), &llm.Request{Tools: []llm.Tool{mcpTool(llm.MCPServer{Label: "s"})}}, all, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
-	call := &dialect.HostedCall{Tool: run.Host.Tools[llm.ToolName{Namespace: "mcp__s", Name: "touch"}], Args: llm.Quote("{}")}
-	for _, gone := range []bool{false, true, true, false} {
-		set(gone)
-		if got := run.Do(t.Context(), call); got.Failed != gone || gone && !strings.Contains(got.Text.Text(), "could not be reached") {
-			t.Errorf("away %t: got %s", gone, got.Text)
 		}
 	}
 }
