@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"."},
 	{"internal/cli"},
 	{"internal/app"},
-	{"internal/admin", "internal/gateway"},
+	{"internal/admin", "internal/gateway", "internal/console"},
 	{"internal/probe", "internal/connect", "internal/catalog", "internal/tools"},
 	{"internal/keys", "internal/route"},
 	{"internal/ledger", "internal/telemetry", "internal/state", "internal/alert"},

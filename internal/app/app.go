@@ -22,6 +22,7 @@ import (
 	"github.com/limen-gateway/limen/internal/alert"
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/console"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/dialect/anthropic"
 	"github.com/limen-gateway/limen/internal/dialect/bedrock"
@@ -131,7 +132,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 			dialect.Anthropic: anthropic.Upstream{}, dialect.Gemini: gemini.Upstream{}, dialect.Bedrock: bedrock.Upstream{},
 		},
 		Seal: a.data.Seal, State: a.data.State,
-		AdminAPI: api.Serve, Nodes: a.data.Books.Nodes,
+		AdminAPI: api.Serve, Console: console.Handler(func() []string { return hosts(a.config.Load(), listener.Addr()) }), Nodes: a.data.Books.Nodes,
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,
 			Models:  func() int { return len(a.catalog.Table().All()) },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"runtime/debug"
 	"strings"
 
@@ -100,6 +101,15 @@ func publicBase(cfg *config.Config, at net.Addr) string {
 		return "https://" + reachable(at) + "/v1"
 	}
 	return "http://" + reachable(at) + "/v1"
+}
+
+// hosts are the names by which browsers may come.
+func hosts(cfg *config.Config, at net.Addr) []string {
+	names := []string{at.String(), cfg.Listen}
+	if public, err := url.Parse(cfg.PublicURL); err == nil {
+		names = append(names, public.Host)
+	}
+	return names
 }
 
 // localBase is the base URL on this machine, past whatever stands before the

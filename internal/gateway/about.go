@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/llm"
@@ -42,6 +43,16 @@ func (g *Gateway) about(x *exchange) {
 		served,
 	})
 }
+
+// consolePath is where people are sent that open the address in a browser.
+const consolePath = "/console/"
+
+// wantsPage reports whether a person's browser asks, not a client.
+func wantsPage(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html") && credential(r.Header) == ""
+}
+
+func (g *Gateway) showConsole(x *exchange) { g.console.ServeHTTP(x.w, x.r) }
 
 // served are the operations of /v1, as they are shown.
 var served = []string{

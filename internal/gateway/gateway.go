@@ -97,6 +97,7 @@ type Gateway struct {
 	doors    []Door
 	routes   map[string]row
 	adminAPI func(w http.ResponseWriter, r *http.Request, credential string) error
+	console  http.Handler
 	catalog  modelsCache
 	outbound map[dialect.Name]dialect.Outbound
 	seal     seal.Key
@@ -132,14 +133,15 @@ type Parts struct {
 	// AdminAPI serves everything under /api/. It finds out itself who asks, and
 	// returns an error where it has not answered.
 	AdminAPI func(w http.ResponseWriter, r *http.Request, credential string) error
-	Nodes    func() int // how many gateways share the limits of keys, teams and models
+	Console  http.Handler // everything under /console/
+	Nodes    func() int   // how many gateways share the limits of keys, teams and models
 }
 
 // New makes a gateway; Apply must be called before it serves.
 func New(p Parts) *Gateway {
 	g := &Gateway{
 		keys: p.Keys, admin: p.Admin, models: p.Models, router: p.Router, ledger: p.Ledger, metrics: p.Metrics,
-		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI,
+		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI, console: p.Console,
 		room: newRoom(), doors: p.Doors, outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State, nodes: p.Nodes,
 	}
 	g.routes = g.routeTable(p.Doors)
@@ -193,6 +195,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(r.TransferEncoding) > 0 {
 		w.Header()["Connection"] = []string{"close"} // what follows a chunked body is not trusted to be a request
+	}
+	if path == "/" && wantsPage(r) {
+		http.Redirect(w, r, consolePath, http.StatusFound)
+		return
 	}
 	if err := g.authorize(x, route); err != nil {
 		g.refuse(x, err)

@@ -17,7 +17,7 @@ const (
 	byKey    access = iota // a client's key that allows the operation
 	byAdmin                // the admin password
 	byAnyone               // either of the two
-	public                 // health, for probes; and what finds out itself who asks
+	public                 // health, for probes; the console's files; and what finds out itself who asks
 )
 
 // row is one row of the route table: every path that answers is here.
@@ -59,6 +59,8 @@ func (g *Gateway) routeTable(doors []Door) map[string]row {
 		"/v1/models":  {keys.OpModels, byKey, reads, g.listModels, nil},
 		"/v1/models/": {keys.OpModels, byKey, reads, g.showModel, nil},
 		"/metrics":    {"metrics", byAdmin, reads, func(x *exchange) { g.metrics.Handler().ServeHTTP(x.w, x.r) }, nil},
+		"/console":    {"console", public, reads, g.showConsole, nil},
+		consolePath:   {"console", public, reads, g.showConsole, nil},
 		"/api/":       {"admin", public, anyway, g.administer, nil},
 	}
 	for _, d := range doors {

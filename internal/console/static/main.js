@@ -1,0 +1,178 @@
+// The shell: who is there, where they are, and the way elsewhere.
+import { call, get, user } from './api.js';
+import { html, render, signal, useEffect, useRef, useState } from './html.js';
+import { go, link, route } from './route.js';
+import { Problem, said } from './ui.js';
+import { Login } from './pages/login.js';
+
+/**
+ * The pages, by the first part of their address. A page is fetched when it is opened first.
+ * @type {Record<string, {title: string, load: () => Promise<any>}>}
+ */
+const pages = {
+  home: { title: 'Home', load: () => import('./pages/home.js') },
+  connect: { title: 'Connect', load: () => import('./pages/connect.js') },
+  keys: { title: 'Keys', load: () => import('./pages/keys.js') },
+  teams: { title: 'Teams', load: () => import('./pages/teams.js') },
+  calls: { title: 'Calls', load: () => import('./pages/calls.js') },
+  usage: { title: 'Usage', load: () => import('./pages/usage.js') },
+  models: { title: 'Models', load: () => import('./pages/models.js') },
+  providers: { title: 'Providers', load: () => import('./pages/providers.js') },
+  playground: { title: 'Playground', load: () => import('./pages/playground.js') },
+};
+
+const loaded = /** @type {Record<string, any>} */ ({});
+const searching = signal(false);
+const menu = signal(false);
+
+function App() {
+  useEffect(() => {
+    call({ path: '/session' }).then((s) => { user.value = s.user; }, (err) => {
+      user.value = null;
+      if (err.status !== 401) problem.value = err;
+    });
+  }, []);
+  if (user.value === undefined) return html`<div class="loading" role="status"><span class="away">Loading</span></div>`;
+  if (user.value === null) return html`<${Login} problem=${problem.value} />`;
+  return html`<${Shell} />`;
+}
+
+const problem = signal(/** @type {Error|null} */ (null));
+
+function Shell() {
+  const name = route.value.path[0] ?? 'home';
+  const page = pages[name];
+  const [, shown] = useState('');
+  const [failed, setFailed] = useState(/** @type {Error|null} */ (null));
+  useEffect(() => {
+    menu.value = false;
+    setFailed(null);
+    if (!page || loaded[name]) return;
+    page.load().then((m) => { loaded[name] = m.default; shown(name); }, () => setFailed(new Error('This page could not be fetched. Limen may have been updated.')));
+  }, [name]);
+  const first = useRef(true);
+  useEffect(() => {
+    if (!first.current) document.querySelector('main')?.focus({ preventScroll: true });
+    if (!first.current) scrollTo(0, 0);
+    first.current = false;
+  }, [route.value.path.join('/')]);
+  useEffect(() => {
+    const key = (/** @type {KeyboardEvent} */ e) => {
+      const at = /** @type {HTMLElement} */ (e.target);
+      if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || at.closest('input, textarea, select, dialog')) return;
+      e.preventDefault();
+      searching.value = true;
+    };
+    addEventListener('keydown', key);
+    return () => removeEventListener('keydown', key);
+  }, []);
+  const Shown = loaded[name];
+  return html`
+    <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.querySelector('main')?.focus(); }}>Skip to content</a>
+    <div class="shell">
+      <${Side} at=${name} />
+      <main id="main" tabindex="-1">
+        ${failed ? html`<${Problem} error=${failed} retry=${() => location.reload()} />`
+          : !page ? html`<div class="empty"><h1>There is no such page</h1><p><a href="#/home">Home</a></p></div>`
+          : Shown ? html`<${Shown} key=${route.value.path.join('/')} rest=${route.value.path.slice(1)} />`
+          : html`<div class="loading" role="status"><span class="away">Loading</span></div>`}
+      </main>
+    </div>
+    <div class="said" role="status" aria-live="polite">${said.value && html`<p>${said.value}</p>`}</div>
+    ${searching.value && html`<${Search} />`}`;
+}
+
+const Mark = () => html`
+  <svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M9 25V14a7 7 0 0 1 14 0v11M6 25h20" /><circle cx="16" cy="18" r="2" /></svg>`;
+
+function Side({ at }) {
+  return html`
+    <div class="side">
+      <div class="bar">
+        <a class="brand" href="#/home"><${Mark} />Limen</a>
+        <button type="button" class="search-open" aria-label="Search" aria-keyshortcuts="/" onClick=${() => { searching.value = true; }}><span>Search</span><kbd>/</kbd></button>
+        <button type="button" class="menu-open" aria-expanded=${menu.value} aria-controls="menu" onClick=${() => { menu.value = !menu.value; }}>Menu</button>
+      </div>
+      <nav id="menu" class=${menu.value ? 'open' : ''} aria-label="Pages">
+        <ul>${Object.entries(pages).map(([name, p]) => html`<li><a href=${link([name])} aria-current=${at === name ? 'page' : undefined} onClick=${() => { menu.value = false; }}>${p.title}</a></li>`)}</ul>
+        <div class="who">
+          <${Theme} />
+          <p>${user.value?.name}<span class="role">${user.value?.role}</span></p>
+          <button type="button" class="small" onClick=${leave}>Log out</button>
+        </div>
+      </nav>
+    </div>`;
+}
+
+async function leave() {
+  try {
+    await call({ method: 'DELETE', path: '/session' });
+  } finally {
+    location.reload(); // nothing of what was shown stays in memory
+  }
+}
+
+function Theme() {
+  const [chosen, set] = useState(document.documentElement.dataset.theme ?? 'auto');
+  const choose = (e) => {
+    const theme = e.currentTarget.value;
+    set(theme);
+    if (theme === 'auto') {
+      delete document.documentElement.dataset.theme;
+      localStorage.removeItem('limen-theme');
+      return;
+    }
+    document.documentElement.dataset.theme = theme;
+    localStorage.setItem('limen-theme', theme);
+  };
+  return html`
+    <fieldset class="theme"><legend class="away">Colours</legend>
+      ${['auto', 'light', 'dark'].map((t) => html`<label><input type="radio" name="theme" value=${t} checked=${chosen === t} onChange=${choose} /><span>${t}</span></label>`)}
+    </fieldset>`;
+}
+
+/** @typedef {{kind: string, text: string, more?: string, path: string[]}} Hit */
+
+function Search() {
+  const ref = useRef(/** @type {HTMLDialogElement|null} */ (null));
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const [things, setThings] = useState(/** @type {Hit[]} */ (Object.entries(pages).map(([name, p]) => ({ kind: 'Page', text: p.title, path: [name] }))));
+  const close = () => { searching.value = false; };
+  useEffect(() => {
+    ref.current?.showModal();
+    const leave = new AbortController();
+    const add = (/** @type {string} */ path, /** @type {(d: any) => Hit[]} */ hits) => get(path, leave.signal).then((d) => setThings((old) => [...old, ...hits(d)]), () => {});
+    add('/keys', (d) => d.keys.map((k) => ({ kind: 'Key', text: k.name, more: k.prefix, path: ['keys', k.id] })));
+    add('/teams', (d) => d.teams.map((t) => ({ kind: 'Team', text: t.name, path: ['teams', t.id] })));
+    add('/models', (d) => d.models.map((m) => ({ kind: 'Model', text: m.id, path: ['models', m.id] })));
+    add('/providers', (d) => d.providers.map((p) => ({ kind: 'Provider', text: p.name, more: p.base_url, path: ['providers'] })));
+    return () => leave.abort();
+  }, []);
+  const wanted = text.trim().toLowerCase();
+  const hits = things.filter((t) => `${t.kind} ${t.text} ${t.more ?? ''}`.toLowerCase().includes(wanted)).slice(0, 12);
+  if (wanted.startsWith('req_')) hits.unshift({ kind: 'Call', text: text.trim(), path: ['calls', text.trim()] });
+  const open = (/** @type {Hit} */ hit) => { close(); go(hit.path); };
+  const key = (/** @type {KeyboardEvent} */ e) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+    if (step) {
+      e.preventDefault();
+      setAt((n) => (n + step + hits.length) % Math.max(hits.length, 1));
+    }
+    if (e.key === 'Enter' && hits[at]) {
+      e.preventDefault();
+      open(hits[at]);
+    }
+  };
+  return html`
+    <dialog ref=${ref} class="search" aria-label="Search" onClose=${close} onCancel=${(e) => { e.preventDefault(); close(); }} onClick=${(e) => { if (e.target === ref.current) close(); }}>
+      <input type="text" role="combobox" aria-expanded="true" aria-controls="hits" aria-activedescendant=${hits[at] && `hit-${at}`} aria-label="Search keys, models, teams, calls and pages"
+        placeholder="Key, model, team, page, or a request ID" autocomplete="off" spellcheck=${false} value=${text} onInput=${(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown=${key} />
+      <ul id="hits" role="listbox" aria-label="Found">
+        ${hits.map((hit, i) => html`<li id=${`hit-${i}`} role="option" aria-selected=${i === at} onClick=${() => open(hit)} onMouseMove=${() => setAt(i)}><span>${hit.text}${hit.more && html` <small>${hit.more}</small>`}</span><small>${hit.kind}</small></li>`)}
+      </ul>
+      ${!hits.length && html`<p class="nothing">Nothing has that in its name.</p>`}
+    </dialog>`;
+}
+
+render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));

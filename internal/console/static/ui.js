@@ -1,0 +1,184 @@
+// The parts that pages are made of.
+import { curl, get } from './api.js';
+import { html, signal, useEffect, useRef, useState } from './html.js';
+
+/**
+ * useLoad asks for something now, whenever what it depends on changes, and every so many
+ * milliseconds while the page can be seen.
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} load
+ * @param {any[]} on
+ * @param {number} [every]
+ * @returns {{data?: T, error?: Error, reload: () => void}}
+ */
+export function useLoad(load, on, every = 0) {
+  const [state, set] = useState(/** @type {{data?: T, error?: Error}} */ ({}));
+  const [turn, again] = useState(0);
+  useEffect(() => {
+    const leave = new AbortController();
+    let timer = 0;
+    const ask = async () => {
+      clearTimeout(timer);
+      if (!document.hidden) {
+        try {
+          const data = await load(leave.signal);
+          if (!leave.signal.aborted) set({ data });
+        } catch (err) {
+          if (!leave.signal.aborted) set((old) => ({ ...old, error: /** @type {Error} */ (err) }));
+        }
+      }
+      if (every && !leave.signal.aborted) timer = setTimeout(ask, every);
+    };
+    const seen = () => { if (every && !document.hidden) ask(); };
+    document.addEventListener('visibilitychange', seen);
+    ask();
+    return () => {
+      leave.abort();
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', seen);
+    };
+  }, [...on, turn]);
+  return { ...state, reload: () => again((n) => n + 1) };
+}
+
+/** useGet is useLoad of one path. @param {string} path @param {number} [every] */
+export const useGet = (path, every) => useLoad((signal) => get(path, signal), [path], every);
+
+/** Loaded shows what was asked for, or how it stands with it. */
+export function Loaded({ of, children }) {
+  if (of.data === undefined && of.error) return html`<${Problem} error=${of.error} retry=${of.reload} />`;
+  if (of.data === undefined) return html`<div class="loading" role="status"><span class="away">Loading</span></div>`;
+  return html`${of.error && html`<${Problem} error=${of.error} retry=${of.reload} />`}${children(of.data)}`;
+}
+
+export function Problem({ error, retry }) {
+  return html`<div class="problem" role="alert"><p>${error.message}</p>${retry && html`<button type="button" onClick=${retry}>Try again</button>`}</div>`;
+}
+
+export function Page({ title, lead, actions, children }) {
+  useEffect(() => { document.title = `${title} · Limen`; }, [title]);
+  return html`
+    <header class="page-head">
+      <div><h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </header>
+    ${children}`;
+}
+
+export const Card = ({ title, aside, children, ...rest }) => html`
+  <section class="card" ...${rest}>
+    ${title && html`<header><h2>${title}</h2>${aside}</header>`}
+    ${children}
+  </section>`;
+
+/** Empty says what would be here, and how it comes. */
+export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
+
+export const Stat = ({ label, value, note, tone }) => html`
+  <div class="stat"><dt>${label}</dt><dd class=${tone}>${value}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`;
+
+/** @param {{tone?: 'good'|'bad'|'warn'|'plain', children?: any}} props */
+export const Badge = ({ tone = 'plain', children }) => html`<span class="badge ${tone}">${children}</span>`;
+
+export const Time = ({ at, say }) => html`<time datetime=${at} title=${at}>${say}</time>`;
+
+/** Copy puts a text into the clipboard. */
+export function Copy({ text, label = 'Copy' }) {
+  const [done, set] = useState('');
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      set('Copied');
+    } catch {
+      set('Select it to copy');
+    }
+    setTimeout(() => set(''), 2000);
+  };
+  return html`<button type="button" class="small" onClick=${copy} aria-live="polite">${done || label}</button>`;
+}
+
+/** Code is a text to be taken elsewhere. */
+export const Code = ({ text, label }) => html`
+  <div class="code"><pre tabindex="0" aria-label=${label}><code>${text}</code></pre><${Copy} text=${text} /></div>`;
+
+/** AsCurl shows what an action asks of the admin API. */
+export const AsCurl = ({ of }) => html`<details class="curl"><summary>as curl</summary><${Code} text=${curl(of)} label="as curl" /></details>`;
+
+/** What was just done, for a moment. */
+export const said = signal('');
+let saidTimer = 0;
+/** @param {string} text */
+export function say(text) {
+  said.value = text;
+  clearTimeout(saidTimer);
+  saidTimer = setTimeout(() => { said.value = ''; }, 5000);
+}
+
+/** Dialog is a window of its own: Escape closes it, and focus stays in it. */
+export function Dialog({ title, close, wide, children }) {
+  const ref = useRef(/** @type {HTMLDialogElement|null} */ (null));
+  useEffect(() => { ref.current?.showModal(); }, []);
+  return html`
+    <dialog ref=${ref} class=${wide ? 'wide' : ''} aria-label=${title} onClose=${close}
+      onCancel=${(e) => { e.preventDefault(); close(); }}>
+      <header><h2>${title}</h2><button type="button" class="plain" aria-label="Close" onClick=${close}>✕</button></header>
+      ${children}
+    </dialog>`;
+}
+
+/**
+ * Form asks for something and does it. send is given the form's texts.
+ * @param {{send: (values: Record<string, string>) => Promise<void>, label: string, tone?: string, request?: (values: Record<string, string>) => any, cancel?: () => void, children?: any}} props
+ */
+export function Form({ send, label, tone = 'primary', request, cancel, children }) {
+  const ref = useRef(/** @type {HTMLFormElement|null} */ (null));
+  const [error, setError] = useState(/** @type {Error|null} */ (null));
+  const [busy, setBusy] = useState(false);
+  const [values, setValues] = useState({});
+  const now = () => Object.fromEntries(/** @type {any} */ (new FormData(/** @type {HTMLFormElement} */ (ref.current))));
+  useEffect(() => setValues(now()), []);
+  const submit = async (e) => {
+    e.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await send(now());
+    } catch (err) {
+      setError(/** @type {Error} */ (err));
+    }
+    setBusy(false);
+  };
+  return html`
+    <form ref=${ref} onSubmit=${submit} onInput=${() => setValues(now())}>
+      ${children}
+      ${error && html`<${Problem} error=${error} />`}
+      <div class="form-end">
+        <button class=${tone} disabled=${busy}>${label}</button>
+        ${cancel && html`<button type="button" onClick=${cancel}>Cancel</button>`}
+        ${request && html`<${AsCurl} of=${request(values)} />`}
+      </div>
+    </form>`;
+}
+
+let fields = 0;
+export function Field({ label, hint, children, ...input }) {
+  const [id] = useState(() => `field-${++fields}`);
+  return html`
+    <div class="field"><label for=${id}>${label}</label>
+      ${children ? html`<select id=${id} ...${input}>${children}</select>` : html`<input id=${id} autocomplete="off" spellcheck=${false} aria-describedby=${hint && id + '-hint'} ...${input} />`}
+      ${hint && html`<p class="hint" id=${id + '-hint'}>${hint}</p>`}
+    </div>`;
+}
+
+/**
+ * Table is rows by columns; on narrow screens each row is a card.
+ * @param {{label: string, columns: {name: string, cell: (row: any) => any, number?: boolean, wide?: boolean}[], rows: any[], id: (row: any) => string}} props
+ */
+export const Table = ({ label, columns, rows, id }) => html`
+  <div class="table-wrap"><table>
+    <caption class="away">${label}</caption>
+    <thead><tr>${columns.map((c) => html`<th scope="col" class=${c.number ? 'number' : ''}>${c.name}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => html`
+      <tr key=${id(row)}>${columns.map((c) => html`<td data-name=${c.name} class=${`${c.number ? 'number' : ''} ${c.wide ? 'wide' : ''}`}>${c.cell(row)}</td>`)}</tr>`)}
+    </tbody>
+  </table></div>`;
