@@ -62,6 +62,7 @@ func (a *API) table() []operation {
 		{"GET", "/providers", seesConfig, false, a.listProviders},
 		{"POST", "/refresh", setsConfig, true, a.refresh},
 		{"POST", "/route", seesConfig, false, a.route},
+		{"GET", "/clients", seesConfig, false, a.listClients},
 		{"GET", "/prices", seesConfig, false, a.listPrices},
 		{"POST", "/prices/diff", seesConfig, false, a.diffPrices},
 		{"POST", "/prices/reprice", setsConfig, true, a.reprice},

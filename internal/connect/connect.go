@@ -48,6 +48,11 @@ func Find(name string) *Client {
 	return nil
 }
 
+// Place is where the client's file is, unless a variable says otherwise.
+func (c *Client) Place() string {
+	return strings.ReplaceAll("~/"+c.Dirs[len(c.Dirs)-1].Below+"/"+c.Files[len(c.Files)-1], "//", "/")
+}
+
 // assignment is a setting with its names filled in.
 type assignment struct {
 	path  path
