@@ -95,6 +95,5 @@ export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
 /** Sums whose cost is not known in part say so. @param {{cost_usd: string, unpriced: number, calls: number}} sum */
 export function costOf(sum) {
   if (!sum.unpriced) return money(sum.cost_usd);
-  if (sum.unpriced === sum.calls) return 'unknown';
-  return money(sum.cost_usd) + ' + unknown';
+  return Number(sum.cost_usd) === 0 ? 'unknown' : '≥ ' + money(sum.cost_usd);
 }

@@ -143,7 +143,7 @@ function Search() {
     ref.current?.showModal();
     const leave = new AbortController();
     const add = (/** @type {string} */ path, /** @type {(d: any) => Hit[]} */ hits) => get(path, leave.signal).then((d) => setThings((old) => [...old, ...hits(d)]), () => {});
-    add('/keys', (d) => d.keys.map((k) => ({ kind: 'Key', text: k.name, more: k.prefix, path: ['keys', k.id] })));
+    add('/keys', (d) => d.keys.map((k) => ({ kind: 'Key', text: k.name, more: k.prefix + k.id, path: ['keys', k.id] })));
     add('/teams', (d) => d.teams.map((t) => ({ kind: 'Team', text: t.name, path: ['teams', t.id] })));
     add('/models', (d) => d.models.map((m) => ({ kind: 'Model', text: m.id, path: ['models', m.id] })));
     add('/providers', (d) => d.providers.map((p) => ({ kind: 'Provider', text: p.name, more: p.base_url, path: ['providers'] })));

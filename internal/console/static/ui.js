@@ -161,8 +161,9 @@ export function Form({ send, label, tone = 'primary', request, cancel, children 
 }
 
 let fields = 0;
-export function Field({ label, hint, children, ...input }) {
+export function Field({ label, hint, children, autofocus = false, ...input }) {
   const [id] = useState(() => `field-${++fields}`);
+  useEffect(() => { if (autofocus) document.getElementById(id)?.focus(); }, []);
   return html`
     <div class="field"><label for=${id}>${label}</label>
       ${children ? html`<select id=${id} ...${input}>${children}</select>` : html`<input id=${id} autocomplete="off" spellcheck=${false} aria-describedby=${hint && id + '-hint'} ...${input} />`}

@@ -33,9 +33,9 @@ function Chosen({ keys, models }) {
   return html`
     <${Card}>
       <div class="fields">
-        <${Field} label="Key" onChange=${(e) => { setTyped(''); setQuery({ key: e.currentTarget.value }); }}>${keys.map((k) => html`<option value=${k.id} selected=${k.id === key.id}>${k.name} (${k.prefix}…)</option>`)}<//>
+        <${Field} label="Key" onChange=${(e) => { setTyped(''); setQuery({ key: e.currentTarget.value }); }}>${keys.map((k) => html`<option value=${k.id} selected=${k.id === key.id}>${k.name} (${k.prefix}${k.id}…)</option>`)}<//>
         <${Field} label="Model" onChange=${(e) => setQuery({ model: e.currentTarget.value })}>${models.map((m) => html`<option value=${m.id} selected=${m.id === model.id}>${m.id}</option>`)}<//>
-        ${!secrets.has(key.id) && html`<${Field} label="The key itself" type="password" autocomplete="off" placeholder=${key.prefix + '…'} value=${typed} onInput=${(e) => setTyped(e.currentTarget.value)} hint="To fill it in. It stays in this page." />`}
+        ${!secrets.has(key.id) && html`<${Field} label="The key itself" type="password" autocomplete="off" placeholder=${`${key.prefix}${key.id}_…`} value=${typed} onInput=${(e) => setTyped(e.currentTarget.value)} hint="To fill it in. It stays in this page." />`}
       </div>
       <dl class="facts"><dt>Base URL</dt><dd class="mono">${base}</dd><dt>Anthropic's clients</dt><dd class="mono">${location.origin}</dd></dl>
     <//>

@@ -30,7 +30,7 @@ function List({ creating = false }) {
       <${Loaded} of=${keys}>${({ keys: all }) => (all.length === 0
         ? html`<${Empty} title="No key yet"><p>A client shows its key with every call. Make one, give it to a client, and its calls appear under <a href="#/calls">Calls</a>.</p>${mayChange() && html`<a class="button primary" href="#/keys/new">New key</a>`}<//>`
         : html`<${Card}><${Table} label="Keys" rows=${all} id=${(k) => k.id} columns=${[
-            { name: 'Name', cell: (k) => html`<a href=${link(['keys', k.id])}>${k.name}</a><small class="mono">${k.prefix}…</small>` },
+            { name: 'Name', cell: (k) => html`<a href=${link(['keys', k.id])}>${k.name}</a><small class="mono">${k.prefix}${k.id}…</small>` },
             { name: 'Status', cell: (k) => html`<${Status} of=${k} />` },
             { name: 'Team', cell: (k) => (k.team ? html`<a href=${link(['teams', k.team])}>${k.team}</a>` : html`<span class="note">none</span>`) },
             { name: 'Budgets', cell: (k) => html`<${Budgets} of=${k.budgets} />` },
@@ -91,7 +91,7 @@ function One({ id }) {
   const after = (/** @type {string} */ text) => { close(); say(text); key.reload(); };
   const restore = { method: 'POST', path: path + '/restore' };
   return html`<${Loaded} of=${key}>${(/** @type {Key} */ k) => html`
-    <${Page} title=${k.name} lead=${html`<span class="crumb"><a href="#/keys">Keys</a> / <span class="mono">${k.prefix}…</span></span>`}
+    <${Page} title=${k.name} lead=${html`<span class="crumb"><a href="#/keys">Keys</a> / <span class="mono">${k.prefix}${k.id}…</span></span>`}
       actions=${mayChange() && html`
         <button type="button" onClick=${() => setOpen('edit')}>Change</button>
         ${k.status !== 'revoked' && html`<button type="button" onClick=${() => setOpen('rotate')}>Rotate</button>`}

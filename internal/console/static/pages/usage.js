@@ -58,7 +58,7 @@ export default function Usage() {
             { name: 'Output', number: true, cell: (r) => html`<span title=${count(r.output_tokens)}>${short(r.output_tokens)}</span>` },
             { name: 'Tokens', number: true, cell: (r) => html`<span title=${count(r.total_tokens)}>${short(r.total_tokens)}</span>` },
             { name: 'Mean time', number: true, cell: (r) => duration(r.mean_ms) },
-            { name: 'Cost', number: true, cell: (r) => (r.unpriced === r.calls ? html`<span class="unknown">unknown</span>` : html`<span title=${'$' + r.cost_usd}>${money(r.cost_usd)}</span>${r.unpriced > 0 && html`<small>+ ${count(r.unpriced)} unknown</small>`}`) },
+            { name: 'Cost', number: true, cell: (r) => html`<span class=${costOf(r) === 'unknown' ? 'unknown' : ''} title=${'$' + r.cost_usd}>${costOf(r)}</span>${r.unpriced > 0 && html`<small>${count(r.unpriced)} unpriced</small>`}` },
           ]} /><//>`)}<//>
       <${AsCurl} of=${{ path }} />
     <//>`;
@@ -79,6 +79,7 @@ function steps(time, days) {
   if (time === 'week') d.setDate(d.getDate() - (d.getDay() + 6) % 7);
   if (time === 'month') d.setDate(1);
   const end = new Date();
+  if (time === 'hour') end.setHours(23, 59);
   while (d <= end) {
     list.push(d.getTime() / 1000);
     if (time === 'hour') d.setHours(d.getHours() + 1);
@@ -112,7 +113,7 @@ function Chart({ rows, time, days, by, measure }) {
         axes: [{ stroke: ink, grid: { show: false }, ticks: grid, font, values: time === 'hour' ? undefined : (u, all) => all.map((s) => date(new Date(s * 1000)).slice(time === 'month' ? 0 : 5, time === 'month' ? 7 : 10)), incrs: increments[time] },
           { stroke: ink, grid, ticks: { show: false }, font, size: 64, values: (u, all) => all.map(measure.say) }],
         series: [{}, ...lines.map((line, i) => ({ label: line.name, stroke: palette[i], width: 2, fill: palette[i] + (lines.length === 1 ? '22' : '0e'), points: { show: x.length < 40, size: 5, fill: palette[i] } }))],
-      }, [x, ...lines.map((l) => l.values)], box);
+      }, [x, ...lines.map((l) => l.values.map((v) => (Number.isNaN(v) ? null : v)))], box);
       watch.observe(box);
     }, () => { box.textContent = 'The chart could not be fetched.'; });
     return () => { gone = true; watch.disconnect(); chart?.destroy(); };
@@ -136,7 +137,7 @@ function series(rows, time, days, by, measure) {
   const sums = /** @type {Map<string, {name: string, whole: number, values: number[]}>} */ (new Map());
   for (const row of rows) {
     const id = row[by] ?? '';
-    const line = sums.get(id) ?? { name: named(row, by), whole: 0, values: x.map(() => 0) };
+    const line = sums.get(id) ?? { name: named(row, by), whole: 0, values: x.map((t) => (t * 1000 > Date.now() ? NaN : 0)) };
     sums.set(id, line);
     const i = place.get(at(row[time]));
     line.whole += measure.of(row);
