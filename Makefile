@@ -14,11 +14,12 @@ FUZZ    ?= 5
 SEEDS   ?= 10000
 
 CLIENTS := internal/e2e/clients
+CONSOLE := internal/e2e/console
 DIST    := $(CURDIR)/dist
 
 # A checkout that belongs to somebody else has no revision that Go may read;
 # only the binary that is kept needs one.
-check unit tokenizers e2e-sdk e2e-clients fuzz soak vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
+check unit tokenizers e2e-sdk e2e-clients e2e-console fuzz soak vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .PHONY: help
 help: ## list the targets
@@ -34,7 +35,7 @@ run: ## run the gateway, as 'go run .' does
 
 .PHONY: test
 test: ## install what the tests need and run everything
-	@start=$$SECONDS; $(MAKE) deps check unit tokenizers e2e-sdk e2e-clients postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
+	@start=$$SECONDS; $(MAKE) deps check unit tokenizers e2e-sdk e2e-clients e2e-console postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
 
 .PHONY: deps
 deps: ## install what the tests need and is not there
@@ -72,6 +73,16 @@ e2e-clients: $(CLIENTS)/node_modules/.package-lock.json ## the clients that peop
 
 $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 	$(STEP) 'npm ci' env -C $(CLIENTS) npm ci --no-audit --no-fund
+	@touch $@
+
+.PHONY: e2e-console
+e2e-console: $(CONSOLE)/node_modules/.package-lock.json ## the web console in a browser
+	$(STEP) 'Chromium' .ci/need chromium chromium
+	$(STEP) 'build for the console' env CGO_ENABLED=0 go build -o $(DIST)/ .
+	$(STEP) 'console' bash -c 'CHROMIUM_BIN=$$(command -v chromium) && cd $(CONSOLE) && LIMEN_BIN=$(DIST)/limen CHROMIUM_BIN=$$CHROMIUM_BIN npm test'
+
+$(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
+	$(STEP) 'npm ci' env -C $(CONSOLE) npm ci --no-audit --no-fund
 	@touch $@
 
 .PHONY: postgres

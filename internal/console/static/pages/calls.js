@@ -131,7 +131,7 @@ function One({ id }) {
         <//>
         <${Card} title="Tokens and cost"><${Tokens} of=${c} /><//>
         <${Card} title="Notes">
-          ${c.notes?.length ? html`<p class="note">What could not be said to the upstream as it was written:</p><ul>${c.notes.map((n) => html`<li><code>${n}</code></li>`)}</ul>` : html`<p class="note">Nothing was left out or changed on the way.</p>`}
+          ${c.notes?.length ? html`<p class="note">What was changed on the way to the upstream:</p><ul>${c.notes.map((n) => html`<li><code>${n}</code></li>`)}</ul>` : html`<p class="note">Nothing was left out or changed on the way.</p>`}
         <//>
       </div>
       <p class="row"><a href=${link(['calls'], { key: c.key, model: c.model })}>Calls like this one</a><${AsCurl} of=${{ path }} /></p>
@@ -168,7 +168,7 @@ function Way({ of }) {
             ${s.tried && html`<rect x=${x(s.at_ms)} width=${x(Math.max(took, whole / 200))} height="100%" rx="3" />`}
             ${s.tried && ok && html`<rect class="rest" x=${x(s.at_ms + took)} width=${x(Math.max(0, whole - s.at_ms - took))} height="100%" />`}
           </svg>
-          <p class="result note">${s.tried ? (ok ? `answered after ${duration(took)}, done at ${duration(of.total_ms)}` : `${s.result}, after ${duration(took)}`) : `not asked: ${s.result}`}</p>
+          <p class="result note">${s.tried ? (ok ? `answered after ${duration(took || 0.1)}, done at ${duration(of.total_ms)}` : `${s.result}, after ${duration(took)}`) : `not asked: ${s.result}`}</p>
         </li>`;
     })}</ol>`;
 }

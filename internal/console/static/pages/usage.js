@@ -41,7 +41,7 @@ export default function Usage() {
         ${narrowed.map((name) => html`<button type="button" onClick=${() => setQuery({ [name]: '' })} aria-label=${`Show every ${name} again`}>${name}: ${q.get(name)} ✕</button>`)}
       </div>
       <${Loaded} of=${usage}>${({ sums, over }) => (sums.calls === 0
-        ? html`<${Empty} title="Nothing was used in this time"><p>Every call adds to the sums here, by key, team, model, provider and tag. A call has a tag when its header <code>X-Limen-Tags</code> or its metadata says so.</p><a class="button primary" href="#/connect">Connect a client</a><//>`
+        ? html`<${Empty} title="Nothing was used in this time"><p>Every call adds to the sums here, by key, team, model, provider and tag. Clients tag calls by the metadata and headers that <code>usage.tags</code> names in limen.yaml.</p><a class="button primary" href="#/connect">Connect a client</a><//>`
         : html`
           <dl class="stats">
             <${Stat} label="Cost" value=${costOf(sums)} note=${sums.unpriced ? `${count(sums.unpriced)} of ${count(sums.calls)} calls have no known price` : 'what vendors take'} />
