@@ -19,7 +19,7 @@ DIST    := $(CURDIR)/dist
 
 # A checkout that belongs to somebody else has no revision that Go may read;
 # only the binary that is kept needs one.
-check unit tokenizers e2e-sdk e2e-clients e2e-console fuzz soak vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
+check unit tokenizers mcp e2e-sdk e2e-clients e2e-console fuzz soak vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .PHONY: help
 help: ## list the targets
@@ -35,7 +35,7 @@ run: ## run the gateway, as 'go run .' does
 
 .PHONY: test
 test: ## install what the tests need and run everything
-	@start=$$SECONDS; $(MAKE) deps check unit tokenizers e2e-sdk e2e-clients e2e-console postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
+	@start=$$SECONDS; $(MAKE) deps check unit tokenizers mcp e2e-sdk e2e-clients e2e-console postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
 
 .PHONY: deps
 deps: ## install what the tests need and is not there
@@ -61,6 +61,10 @@ unit: ## every Go test, with the race detector
 .PHONY: tokenizers
 tokenizers: ## the counts of tokens against the encodings' definitions
 	$(STEP) 'tokenizers' bash -c 'cd internal/tokens/genvocabulary && go vet ./... && go test -count=1 ./...'
+
+.PHONY: mcp
+mcp: ## the calls of tools against servers of the official Go SDK
+	$(STEP) 'MCP SDK' bash -c 'cd internal/mcp/conformance && go vet ./... && go test -count=1 ./...'
 
 .PHONY: e2e-sdk
 e2e-sdk: ## the official Go SDK against the gateway

@@ -116,7 +116,7 @@ func (s *Session) open(ctx context.Context) error {
 	s.version, s.id, s.left = "", "", 0
 	err := s.shake(ctx)
 	var refused *Error
-	if !errors.As(err, &refused) || s.id != "" {
+	if s.id != "" || err != failure(http.StatusBadRequest) && !errors.As(err, &refused) {
 		return err
 	}
 	if s.discover(ctx) != nil {

@@ -441,11 +441,20 @@ func TestSingleRequests(t *testing.T) {
 		t.Errorf("got %v", h)
 	}
 
+	p = newPeer(t, reply{status: http.StatusBadRequest, body: "Bad Request"}, known)
+	if _, err := Open(t.Context(), p.Client(), p.URL); err != nil {
+		t.Errorf("got %v", err)
+	}
 	p = newPeer(t, no, reply{status: http.StatusBadRequest})
 	var said *Error
 	if _, err := Open(t.Context(), p.Client(), p.URL); !errors.As(err, &said) || said.Code != -32022 {
 		t.Errorf("got %v", err)
 	}
+	p = newPeer(t, reply{status: http.StatusUnauthorized})
+	if _, err := Open(t.Context(), p.Client(), p.URL); err != failure(http.StatusUnauthorized) {
+		t.Errorf("got %v", err)
+	}
+	p.wants(t, "POST "+shaken)
 }
 
 func TestHeaderFields(t *testing.T) {

@@ -120,8 +120,14 @@ func (s *Session) refusal(resp *http.Response) error {
 			return all[0].Error
 		}
 	}
-	return errors.New("mcp: status " + strconv.Itoa(status))
+	return failure(status)
 }
+
+// failure is a status that is no success, and said no more.
+type failure int
+
+// Error implements error.
+func (f failure) Error() string { return "mcp: status " + strconv.Itoa(int(f)) }
 
 func media(resp *http.Response) string {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
