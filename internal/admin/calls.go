@@ -78,7 +78,7 @@ const maxCalls = 10000
 // callFilter reads what filter does, status, failed and cost_min.
 func (a *API) callFilter(r *request) (f store.CallFilter, err error) {
 	q := r.URL.Query()
-	if f.Filter, err = a.filter(q, time.UTC); err != nil {
+	if f.Filter, err = a.filter(r, time.UTC); err != nil {
 		return f, err
 	}
 	if text := q.Get("status"); text != "" {
@@ -132,6 +132,10 @@ func (a *API) calls(r *request) (any, error) {
 	return out, nil
 }
 
+func noCall(id string) error {
+	return llm.Errorf(llm.NotFound, "There is no call %q. The ID is in the answer's header x-request-id, and in 'limen usage --calls 20'.", id)
+}
+
 // showCall answers with one record.
 func (a *API) showCall(r *request) (any, error) {
 	if err := a.settle(r.Context()); err != nil {
@@ -141,9 +145,12 @@ func (a *API) showCall(r *request) (any, error) {
 	c, err := a.Store.Call(r.Context(), strings.TrimPrefix(id, requestIDPrefix))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, llm.Errorf(llm.NotFound, "There is no call %q. The ID is in the answer's header x-request-id, and in 'limen usage --calls 20'.", id)
+		return nil, noCall(id)
 	case err != nil:
 		return nil, err
+	}
+	if team, only := r.ownTeam(); only && c.Team != team {
+		return nil, noCall(id)
 	}
 	return a.newCall(&c), nil
 }

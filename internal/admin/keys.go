@@ -74,7 +74,11 @@ func (a *API) listKeys(r *request) (any, error) {
 		return nil, err
 	}
 	list := []Key{}
+	team, only := r.ownTeam()
 	for _, k := range a.Keys.All() {
+		if only && k.TeamID != team {
+			continue
+		}
 		out, err := a.keyNow(r.Context(), k)
 		if err != nil {
 			return nil, err
@@ -149,7 +153,7 @@ func (a *API) showKey(r *request) (any, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
-	k, err := a.Keys.Find(r.PathValue("key"))
+	k, err := a.findKey(r, r.PathValue("key"))
 	if err != nil {
 		return nil, err
 	}

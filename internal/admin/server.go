@@ -93,7 +93,7 @@ func (s *Server) Local(via keys.Via) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op, err := s.find(r)
 		if err == nil {
-			err = s.run(w, r, op, &keys.Operator{Name: string(via), Via: via})
+			err = s.run(w, r, op, &keys.Operator{Name: string(via), Role: keys.Owner, Via: via})
 		}
 		if err != nil {
 			e := llm.AsError(err)

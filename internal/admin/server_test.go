@@ -90,6 +90,18 @@ func without(scope keys.Scopes) func(*operation) bool {
 	return func(op *operation) bool { return forKnown(op) && op.access.scopes&scope == 0 }
 }
 
+func ofSession(op *operation) bool { return strings.HasPrefix(op.path, "/session") }
+
+// ofOwner tells what changes who may use the API.
+func ofOwner(op *operation) bool {
+	top := strings.Split(op.path, "/")[1]
+	return op.change && (top == "users" || top == "tokens" || top == "admin")
+}
+
+var ofMember = map[string]bool{
+	"GET /keys": true, "GET /keys/{key}": true, "GET /usage": true, "GET /usage/export": true, "GET /calls": true, "GET /calls/{call}": true,
+}
+
 func writes(op *operation) bool   { return op.method != "GET" }
 func everything(*operation) bool  { return true }
 func nothing(op *operation) bool  { return false }
@@ -108,6 +120,13 @@ func whoMayDoWhat(t *testing.T) {
 		}
 		return withHeader("Authorization", "Bearer "+text)
 	}
+	user := func(role keys.Role, team string) func(*http.Request) {
+		password, u, err := s.api.Operators.CreateUser(t.Context(), keys.NewUser{Name: string(role) + "1", Role: role, Team: team})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(r *http.Request) { r.AddCookie(loggedIn(t, s, `{"user":"`+u.Name+`","password":"`+password+`"}`)) }
+	}
 	forged := &http.Cookie{Name: sessionCookie, Value: strings.Repeat("a", 62)}
 	for _, c := range []caller{
 		{"nobody", all(), refusedIf(401, forKnown)},
@@ -122,6 +141,10 @@ func whoMayDoWhat(t *testing.T) {
 		{"a token for the configuration", token("config"), refusedIf(403, without(keys.ScopeConfig))},
 		{"a token for usage", token("usage"), refusedIf(403, without(keys.ScopeUsage))},
 		{"a token for all", token("read", "keys", "config", "usage"), refusedIf(403, func(op *operation) bool { return op.access.scopes == 0 && forKnown(op) })},
+		{"a viewer", user("viewer", ""), refusedIf(403, func(op *operation) bool { return op.change && !ofSession(op) })},
+		{"a member", user("member", "t1"), refusedIf(403, func(op *operation) bool { return forKnown(op) && !ofSession(op) && !ofMember[op.method+" "+op.path] })},
+		{"an admin", user("admin", ""), refusedIf(403, ofOwner)},
+		{"an owner", user("owner", ""), refusedIf(403, nothing)},
 		{"a token that never was", withHeader("Authorization", "Bearer limen_admin_"+forged.Value), refusedIf(401, forKnown)},
 		{"a page of ours", all(cookie, withHeader("Sec-Fetch-Site", "same-origin")), refusedIf(403, nothing)},
 		{"a page of ours in an old browser", all(cookie, withHeader("Origin", "https://limen.example.com")), refusedIf(403, nothing)},

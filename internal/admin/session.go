@@ -2,10 +2,12 @@ package admin
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/store"
 )
 
 // sessionCookie is the name of the cookie that holds a session. Browsers take
@@ -24,10 +26,10 @@ type Who struct {
 // Person is a user as everybody may know it.
 type Person struct {
 	Name string `json:"name"`
-	Role string `json:"role"`
+	Role string `json:"role,omitempty"` // none for a token
 }
 
-func newWho(o *keys.Operator) Who { return Who{Person{o.Name, "owner"}} }
+func newWho(o *keys.Operator) Who { return Who{Person{o.Name, string(o.Role)}} }
 
 func (a *API) login(r *request) (any, error) {
 	var in keys.Login
@@ -83,6 +85,9 @@ func (a *API) listSessions(r *request) (any, error) {
 	}
 	list := []Session{}
 	for _, row := range rows {
+		if !mayEnd(r.who, &row) {
+			continue
+		}
 		ends := min(row.Seen+keys.SessionIdle.Milliseconds(), row.Created+keys.SessionMax.Milliseconds())
 		list = append(list, Session{
 			ID: row.ID, User: row.UserID, From: row.Address, Agent: row.Agent, Created: fromMs(row.Created), Seen: fromMs(row.Seen), Ends: fromMs(ends),
@@ -95,5 +100,19 @@ func (a *API) listSessions(r *request) (any, error) {
 }
 
 func (a *API) endSession(r *request) (any, error) {
-	return Done{"ended"}, a.Operators.Logout(r.Context(), r.PathValue("session"))
+	id := r.PathValue("session")
+	rows, err := a.Operators.Sessions(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(rows, func(s store.Session) bool { return s.ID == id && mayEnd(r.who, &s) }) {
+		return nil, llm.Errorf(llm.NotFound, "There is no session %q.", id)
+	}
+	return Done{"ended"}, a.Operators.Logout(r.Context(), id)
+}
+
+// mayEnd reports whether somebody may see and end a session: an owner any,
+// others their own.
+func mayEnd(who *keys.Operator, s *store.Session) bool {
+	return who.Role == keys.Owner || s.UserID == who.UserID
 }

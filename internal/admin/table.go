@@ -1,6 +1,10 @@
 package admin
 
-import "github.com/limen-gateway/limen/internal/keys"
+import (
+	"slices"
+
+	"github.com/limen-gateway/limen/internal/keys"
+)
 
 // operation is a row of the table of operations.
 type operation struct {
@@ -13,26 +17,34 @@ type operation struct {
 
 // access says who may use an operation.
 type access struct {
-	unknown bool        // also who is not known
+	unknown bool // also who is not known
+	roles   []keys.Role
 	scopes  keys.Scopes // of which a token needs one; without any, no token may
 }
 
 // allows reports whether somebody may use an operation.
 func (a access) allows(who *keys.Operator) bool {
-	return who.Via != keys.ViaToken || who.Scopes&a.scopes != 0
+	if who.Via == keys.ViaToken {
+		return who.Scopes&a.scopes != 0
+	}
+	return slices.Contains(a.roles, who.Role)
 }
 
 var (
+	readers  = []keys.Role{keys.Owner, keys.Manager, keys.Viewer}
+	managers = []keys.Role{keys.Owner, keys.Manager}
+
 	anybody    = access{unknown: true}
-	known      = access{scopes: keys.ScopeRead | keys.ScopeKeys | keys.ScopeConfig | keys.ScopeUsage}
-	people     = access{}
-	owners     = access{}
-	sees       = access{scopes: keys.ScopeRead}
-	seesKeys   = access{scopes: keys.ScopeRead | keys.ScopeKeys}
-	seesConfig = access{scopes: keys.ScopeRead | keys.ScopeConfig}
-	seesUsage  = access{scopes: keys.ScopeRead | keys.ScopeUsage}
-	setsKeys   = access{scopes: keys.ScopeKeys}
-	setsConfig = access{scopes: keys.ScopeConfig}
+	known      = access{roles: keys.Roles, scopes: keys.ScopeRead | keys.ScopeKeys | keys.ScopeConfig | keys.ScopeUsage}
+	people     = access{roles: keys.Roles}
+	owners     = access{roles: []keys.Role{keys.Owner}}
+	sees       = access{roles: readers, scopes: keys.ScopeRead}
+	seesKeys   = access{roles: keys.Roles, scopes: keys.ScopeRead | keys.ScopeKeys}
+	seesTeams  = access{roles: readers, scopes: keys.ScopeRead | keys.ScopeKeys}
+	seesConfig = access{roles: readers, scopes: keys.ScopeRead | keys.ScopeConfig}
+	seesUsage  = access{roles: keys.Roles, scopes: keys.ScopeRead | keys.ScopeUsage}
+	setsKeys   = access{roles: managers, scopes: keys.ScopeKeys}
+	setsConfig = access{roles: managers, scopes: keys.ScopeConfig}
 )
 
 // table is what the API does: who finds an operation, may use it and is told of
@@ -52,9 +64,9 @@ func (a *API) table() []operation {
 		{"POST", "/keys/{key}/revoke", setsKeys, true, a.revokeKey},
 		{"POST", "/keys/{key}/rotate", setsKeys, true, a.rotateKey},
 		{"POST", "/keys/{key}/restore", setsKeys, true, a.restoreKey},
-		{"GET", "/teams", seesKeys, false, a.listTeams},
+		{"GET", "/teams", seesTeams, false, a.listTeams},
 		{"POST", "/teams", setsKeys, true, a.createTeam},
-		{"GET", "/teams/{team}", seesKeys, false, a.showTeam},
+		{"GET", "/teams/{team}", seesTeams, false, a.showTeam},
 		{"PATCH", "/teams/{team}", setsKeys, true, a.changeTeam},
 		{"DELETE", "/teams/{team}", setsKeys, true, a.deleteTeam},
 
@@ -72,6 +84,10 @@ func (a *API) table() []operation {
 		{"GET", "/calls", seesUsage, false, a.calls},
 		{"GET", "/calls/{call}", seesUsage, false, a.showCall},
 
+		{"GET", "/users", sees, false, a.listUsers},
+		{"POST", "/users", owners, true, a.createUser},
+		{"PATCH", "/users/{user}", owners, true, a.changeUser},
+		{"DELETE", "/users/{user}", owners, true, a.deleteUser},
 		{"GET", "/tokens", sees, false, a.listTokens},
 		{"POST", "/tokens", owners, true, a.createToken},
 		{"DELETE", "/tokens/{token}", owners, true, a.revokeToken},

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -95,8 +94,9 @@ func (a *API) teamName(id string) string {
 }
 
 // filter reads since, until (RFC 3339, or a date in the zone), key, team,
-// model, provider and tag.
-func (a *API) filter(q url.Values, zone *time.Location) (f store.Filter, err error) {
+// model, provider and tag. A member sees the own team only.
+func (a *API) filter(r *request, zone *time.Location) (f store.Filter, err error) {
+	q := r.URL.Query()
 	if f.Since, err = parseTime("since", q.Get("since"), zone); err != nil {
 		return f, err
 	}
@@ -105,7 +105,7 @@ func (a *API) filter(q url.Values, zone *time.Location) (f store.Filter, err err
 	}
 	f.Model, f.Provider, f.Tag = q.Get("model"), q.Get("provider"), q.Get("tag")
 	if ref := q.Get("key"); ref != "" {
-		k, err := a.Keys.Find(ref)
+		k, err := a.findKey(r, ref)
 		if err != nil {
 			return f, err
 		}
@@ -117,6 +117,12 @@ func (a *API) filter(q url.Values, zone *time.Location) (f store.Filter, err err
 			return f, err
 		}
 		f.Team = t.ID
+	}
+	if team, only := r.ownTeam(); only {
+		if f.Team != "" && f.Team != team || team == "" {
+			return f, llm.Errorf(llm.Forbidden, "You may see the usage of your own team only.")
+		}
+		f.Team = team
 	}
 	return f, nil
 }
@@ -174,7 +180,7 @@ func (a *API) usage(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter, err := a.filter(q, zone)
+	filter, err := a.filter(r, zone)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func (e *env) adminCommand() *cobra.Command {
 		Example: "  limen admin password\n  limen admin audit",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(e.adminPassword(), e.adminTokens(), e.adminAudit())
+	c.AddCommand(e.adminPassword(), e.adminUsers(), e.adminTokens(), e.adminAudit())
 	return c
 }
 

@@ -197,11 +197,21 @@ func (r *Keyring) reread(ctx context.Context, id string) (*Key, error) {
 
 // Find returns the key with an ID, or the one with a name that no other has.
 func (r *Keyring) Find(ref string) (*Key, error) {
-	if k := r.Lookup(ref); k != nil {
-		return k, nil
-	}
+	return find(r.All(), ref)
+}
+
+// FindOf is Find among the keys of a team.
+func (r *Keyring) FindOf(teamID, ref string) (*Key, error) {
+	list, _ := r.Members(teamID)
+	return find(list, ref)
+}
+
+func find(list []*Key, ref string) (*Key, error) {
 	var found []*Key
-	for _, k := range r.All() {
+	for _, k := range list {
+		if k.ID == ref {
+			return k, nil
+		}
 		if k.Name == ref {
 			found = append(found, k)
 		}

@@ -23,6 +23,8 @@ type Operator struct {
 	UserID  string // empty where no user is it
 	Session string // ID; empty without one
 	From    string // address; empty for this machine
+	Role    Role   // empty for a token
+	TeamID  string // of a member
 	Scopes  Scopes // of a token
 }
 
@@ -103,35 +105,45 @@ func (o *Operators) check(ctx context.Context, in *Login) (*Operator, error) {
 	if in.User == "" || in.User == AdminUser {
 		return adminOperator(ViaSession, in.From), o.admin.Check(ctx, in.Password)
 	}
-	return nil, o.checkUser(ctx, in)
+	return o.checkUser(ctx, in)
 }
 
 func adminOperator(via Via, from string) *Operator {
-	return &Operator{Name: AdminUser, Via: via, UserID: AdminUser, From: from}
+	return &Operator{Name: AdminUser, Role: Owner, Via: via, UserID: AdminUser, From: from}
 }
 
 // unknownHash is evaluated for names that nobody has, so that they take as long
 // as others. No password is right.
 var unknownHash = argonPrefix + "AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-func (o *Operators) checkUser(ctx context.Context, in *Login) error {
-	stored := unknownHash
+func (o *Operators) checkUser(ctx context.Context, in *Login) (*Operator, error) {
+	u, err := o.store.User(ctx, in.User)
+	if errors.Is(err, store.ErrNotFound) || err == nil && u.Name != in.User {
+		u, err = &store.User{Hash: unknownHash}, nil
+	}
+	if err != nil {
+		return nil, awayError(err)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	g := o.guessesOf(in.User)
 	if err := g.wait(); err != nil {
-		return err
+		return nil, err
 	}
-	ok, err := verify(stored, in.Password)
+	ok, err := verify(u.Hash, in.Password)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !ok {
 		g.add()
-		return wrongPassword("Incorrect user or password.")
+		return nil, wrongPassword("Incorrect user or password.")
 	}
 	*g = guesses{}
-	return nil
+	return userOperator(u, in.From), nil
+}
+
+func userOperator(u *store.User, from string) *Operator {
+	return &Operator{Name: u.Name, Role: Role(u.Role), TeamID: u.TeamID, Via: ViaSession, UserID: u.ID, From: from}
 }
 
 func (o *Operators) guessesOf(name string) *guesses {
@@ -161,9 +173,27 @@ func (o *Operators) Session(ctx context.Context, text, from string) (*Operator, 
 			return nil, awayError(err)
 		}
 	}
-	who := adminOperator(ViaSession, from)
+	who, err := o.sessionUser(ctx, row.UserID, from)
+	if err != nil {
+		return nil, err
+	}
 	who.Session = row.ID
 	return who, nil
+}
+
+// sessionUser returns who somebody with a session is now.
+func (o *Operators) sessionUser(ctx context.Context, id, from string) (*Operator, error) {
+	if id == AdminUser {
+		return adminOperator(ViaSession, from), nil
+	}
+	u, err := o.store.User(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, errNoSession
+	case err != nil:
+		return nil, awayError(err)
+	}
+	return userOperator(u, from), nil
 }
 
 func sessionEnded(s *store.Session, now time.Time) bool {

@@ -242,7 +242,7 @@ func (r *Keyring) DeleteTeam(ctx context.Context, ref string) (*Team, error) {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, noTeam(ref)
 	case errors.Is(err, store.ErrInUse):
-		return nil, r.inUse(t)
+		return nil, r.inUse(ctx, t)
 	}
 	return t, err
 }
@@ -251,7 +251,7 @@ func (r *Keyring) DeleteTeam(ctx context.Context, ref string) (*Team, error) {
 const maxNamed = 10
 
 // inUse is the refusal to delete a team that has members.
-func (r *Keyring) inUse(t *Team) error {
+func (r *Keyring) inUse(ctx context.Context, t *Team) error {
 	keys, teams := r.Members(t.ID)
 	var names []string
 	for _, k := range keys {
@@ -259,6 +259,15 @@ func (r *Keyring) inUse(t *Team) error {
 	}
 	for _, sub := range teams {
 		names = append(names, "team "+sub.Name)
+	}
+	users, err := r.store.Users(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range users {
+		if u.TeamID == t.ID {
+			names = append(names, "user "+u.Name)
+		}
 	}
 	if more := len(names) - maxNamed; more > 0 {
 		names = append(names[:maxNamed], fmt.Sprintf("%d more", more))

@@ -149,10 +149,7 @@ func (s *Store) changeKeys(ctx context.Context, change func(*sql.Tx) (sql.Result
 		if err != nil {
 			return fmt.Errorf("store: %w", err)
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(ErrNotFound, err)
-		}
-		return nil
+		return metRow(result)
 	})
 }
 

@@ -98,6 +98,11 @@ func (s *Store) deleteOne(ctx context.Context, query, id string) error {
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
+	return metRow(result)
+}
+
+// metRow returns ErrNotFound where a statement met no row.
+func metRow(result sql.Result) error {
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return errors.Join(ErrNotFound, err)
 	}

@@ -75,12 +75,12 @@ func (s *Store) UpdateTeam(ctx context.Context, id string, change func(*Team) er
 	})
 }
 
-// DeleteTeam removes a team. It returns ErrInUse while a key or a team belongs
-// to it.
+// DeleteTeam removes a team. It returns ErrInUse while a key, a team or a user
+// belongs to it.
 func (s *Store) DeleteTeam(ctx context.Context, id string) error {
 	return s.changeKeys(ctx, func(tx *sql.Tx) (sql.Result, error) {
 		var members int64
-		err := tx.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM keys WHERE team = $1) + (SELECT COUNT(*) FROM teams WHERE parent = $1)", id).Scan(&members)
+		err := tx.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM keys WHERE team = $1) + (SELECT COUNT(*) FROM teams WHERE parent = $1) + (SELECT COUNT(*) FROM users WHERE team = $1)", id).Scan(&members)
 		if err != nil {
 			return nil, err
 		}

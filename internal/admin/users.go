@@ -1,0 +1,112 @@
+package admin
+
+import (
+	"time"
+
+	"github.com/limen-gateway/limen/internal/keys"
+	"github.com/limen-gateway/limen/internal/store"
+)
+
+// User is a user as operators see it. The password is in it once, when the user
+// is made.
+type User struct {
+	ID       string    `json:"id"`
+	Name     string    `json:"name"`
+	Role     string    `json:"role"`
+	Team     string    `json:"team,omitempty"` // name
+	Password string    `json:"password,omitempty"`
+	Created  time.Time `json:"created,omitzero"`
+}
+
+// UserList is the answer of GET /api/v1/users.
+type UserList struct {
+	Users []User `json:"users"`
+}
+
+func (a *API) newUser(u *store.User) User {
+	return User{ID: u.ID, Name: u.Name, Role: u.Role, Team: a.teamName(u.TeamID), Created: fromMs(u.Created)}
+}
+
+func (a *API) listUsers(r *request) (any, error) {
+	rows, err := a.Operators.Users(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	out := UserList{[]User{{ID: keys.AdminUser, Name: keys.AdminUser, Role: string(keys.Owner)}}}
+	for i := range rows {
+		out.Users = append(out.Users, a.newUser(&rows[i]))
+	}
+	return out, nil
+}
+
+// toTeamID makes the name of a team its ID.
+func (a *API) toTeamID(ref *string) error {
+	if ref == nil || *ref == "" {
+		return nil
+	}
+	t, err := a.Keys.FindTeam(*ref)
+	if err == nil {
+		*ref = t.ID
+	}
+	return err
+}
+
+func (a *API) createUser(r *request) (any, error) {
+	var in keys.NewUser
+	if err := decode(r.Body, &in); err != nil {
+		return nil, err
+	}
+	if err := a.toTeamID(&in.Team); err != nil {
+		return nil, err
+	}
+	password, u, err := a.Operators.CreateUser(r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	r.on(u.ID, u.Name)
+	out := a.newUser(u)
+	out.Password = password
+	return out, nil
+}
+
+func (a *API) changeUser(r *request) (any, error) {
+	var in keys.UserChange
+	if err := decode(r.Body, &in); err != nil {
+		return nil, err
+	}
+	if err := a.toTeamID(in.Team); err != nil {
+		return nil, err
+	}
+	u, err := a.Operators.ChangeUser(r.Context(), r.PathValue("user"), in)
+	if err != nil {
+		return nil, err
+	}
+	r.on(u.ID, u.Name)
+	return a.newUser(u), nil
+}
+
+func (a *API) deleteUser(r *request) (any, error) {
+	u, err := a.Operators.DeleteUser(r.Context(), r.PathValue("user"))
+	if err != nil {
+		return nil, err
+	}
+	r.on(u.ID, u.Name)
+	return a.newUser(u), nil
+}
+
+// ownTeam is the one team whose keys and usage a request may see; only is false
+// where it may see all.
+func (r *request) ownTeam() (id string, only bool) {
+	if r.who.Role != keys.Member {
+		return "", false
+	}
+	return r.who.TeamID, true
+}
+
+// findKey returns a key that a request may see, by ID or name.
+func (a *API) findKey(r *request, ref string) (*keys.Key, error) {
+	if team, only := r.ownTeam(); only {
+		return a.Keys.FindOf(team, ref)
+	}
+	return a.Keys.Find(ref)
+}

@@ -1,0 +1,114 @@
+package admin
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/limen-gateway/limen/internal/keys"
+)
+
+// A member sees what is the team's, and nothing that tells of others.
+func TestMemberSeesOwnTeam(t *testing.T) {
+	s := newServer(t, sample()...)
+	ctx := t.Context()
+	own, err := s.api.Keys.CreateTeam(ctx, keys.NewTeam{Name: "own"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.api.Keys.Create(ctx, keys.New{Name: "mine", Team: "own"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.api.Operators.CreateUser(ctx, keys.NewUser{Name: "mo", Role: keys.Member, Team: own.ID, Password: "hold the door"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.api.Operators.CreateUser(ctx, keys.NewUser{Name: "re", Role: keys.Member, Team: "t1", Password: "hold the door"}); err != nil {
+		t.Fatal(err)
+	}
+	asked := func(cookie *http.Cookie, path string) string {
+		r := httptest.NewRequest("GET", root+path, nil)
+		r.AddCookie(cookie)
+		w := serve(s, r)
+		return strings.TrimSpace(http.StatusText(w.Code) + " " + w.Body.String())
+	}
+	mo, re := loggedIn(t, s, `{"user":"mo","password":"hold the door"}`), loggedIn(t, s, `{"user":"re","password":"hold the door"}`)
+	call := "req_" + sample()[0].ID
+	for _, c := range []struct {
+		path       string
+		mo, re     string // part of the answer
+		onlyOthers string // what mo's has not
+	}{
+		{"/session", `{"name":"mo","role":"member"}`, `"re"`, "admin"},
+		{"/sessions", `"current":true`, `"current":true`, `"current":false`},
+		{"/keys", `"mine"`, `"=alice"`, "alice"},
+		{"/keys/k1", "Not Found There is no key", `"=alice"`, "alice"},
+		{"/keys/=alice", "Not Found There is no key", `"=alice"`, "k1"},
+		{"/usage", `"calls":0`, `"calls":2`, "alice"},
+		{"/usage?by=key,team", `"groups":[]`, `"=alice"`, "alice"},
+		{"/usage?team=t1", "Forbidden", `"calls":2`, "calls"},
+		{"/usage?key=k1", "Not Found", `"calls":2`, "calls"},
+		{"/calls", `"calls":[]`, call, "alice"},
+		{"/calls/" + call, "Not Found There is no call", `"=alice"`, "alice"},
+		{"/usage/export", "OK", call, "alice"},
+		{"/usage/export?team=research", "Forbidden", call, call},
+	} {
+		answer := asked(mo, c.path)
+		if !strings.Contains(answer, c.mo) || c.path[1:2] != "k" && strings.Contains(answer, c.onlyOthers) {
+			t.Errorf("%s for mo: %s", c.path, answer)
+		}
+		if answer := asked(re, c.path); !strings.Contains(answer, c.re) || strings.Contains(answer, "k9") {
+			t.Errorf("%s for re: %s", c.path, answer)
+		}
+	}
+	if answer := asked(mo, "/keys"); strings.Contains(answer, "alice") {
+		t.Errorf("mo sees %s", answer)
+	}
+
+	// What a user may do counts at once.
+	viewer := keys.Viewer
+	if _, err := s.api.Operators.ChangeUser(ctx, "mo", keys.UserChange{Role: &viewer}); err != nil {
+		t.Fatal(err)
+	}
+	if answer := asked(mo, "/keys/k1"); !strings.Contains(answer, `"=alice"`) {
+		t.Errorf("as a viewer: %s", answer)
+	}
+	if _, err := s.api.Operators.DeleteUser(ctx, "mo"); err != nil {
+		t.Fatal(err)
+	}
+	if answer := asked(mo, "/keys"); !strings.HasPrefix(answer, "Unauthorized") {
+		t.Errorf("as nobody any more: %s", answer)
+	}
+}
+
+func TestUsers(t *testing.T) {
+	s := newServer(t)
+	h := s.Local(keys.ViaSocket)
+	for _, c := range []struct{ method, path, body, want string }{
+		{"POST", "/users", `{"name":"ann","role":"viewer"}`, `"name":"ann","role":"viewer","password":"`},
+		{"POST", "/users", `{"name":"ann","role":"viewer"}`, `There is a user named \"ann\" already`},
+		{"POST", "/users", `{"name":"admin","role":"viewer"}`, "take another name"},
+		{"POST", "/users", `{"name":"user_0","role":"viewer"}`, "as IDs do"},
+		{"POST", "/users", `{"name":"x","role":"root"}`, "A role is owner, admin, viewer or member"},
+		{"POST", "/users", `{"name":"x","role":"member"}`, "A member needs a team"},
+		{"POST", "/users", `{"name":"x","role":"member","team":"nowhere"}`, "There is no team"},
+		{"POST", "/users", `{"name":"x","role":"owner","team":"research"}`, "Only members have a team"},
+		{"POST", "/users", `{"name":"x","role":"owner","password":"short"}`, "at least 8 characters"},
+		{"POST", "/users", `{"name":"bob","role":"member","team":"research","password":"long enough"}`, `"team":"research"`},
+		{"PATCH", "/users/ann", `{"password":""}`, "at least 8 characters"},
+		{"PATCH", "/users/ann", `{"role":"member","team":"t1"}`, `"role":"member","team":"research"`},
+		{"PATCH", "/users/ann", `{"role":"admin"}`, `"role":"admin","created"`},
+		{"PATCH", "/users/admin", `{"role":"viewer"}`, "There is no user"},
+		{"PATCH", "/keys/k1", `{"team":null}`, `"k1"`},
+		{"DELETE", "/teams/research", "", "The team research has members: user bob."},
+		{"DELETE", "/users/bob", "", `"name":"bob"`},
+		{"DELETE", "/users/bob", "", "There is no user"},
+		{"GET", "/users", "", `{"users":[{"id":"admin","name":"admin","role":"owner"},{"id":"user_`},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(c.method, root+c.path, strings.NewReader(c.body)))
+		if !strings.Contains(w.Body.String(), c.want) || strings.Contains(w.Body.String(), "argon") {
+			t.Errorf("%s %s %s: %s, want %s", c.method, c.path, c.body, w.Body, c.want)
+		}
+	}
+}
