@@ -13,6 +13,9 @@ type operation struct {
 	access access
 	change bool // it changes something
 	serve  func(*request) (any, error)
+
+	query   string // names of what a query may say
+	summary string
 }
 
 // access says who may use an operation.
@@ -51,50 +54,51 @@ var (
 // it is decided by its row alone.
 func (a *API) table() []operation {
 	return []operation{
-		{"POST", "/session", anybody, true, a.login},
-		{"GET", "/session", known, false, a.whoAmI},
-		{"DELETE", "/session", people, true, a.logout},
-		{"GET", "/sessions", people, false, a.listSessions},
-		{"DELETE", "/sessions/{session}", people, true, a.endSession},
+		{"POST", "/session", anybody, true, a.login, "", "log in: a cookie comes with the answer"},
+		{"GET", "/session", known, false, a.whoAmI, "", "who am I"},
+		{"DELETE", "/session", people, true, a.logout, "", "log out"},
+		{"GET", "/sessions", people, false, a.listSessions, "", "who is logged in"},
+		{"DELETE", "/sessions/{session}", people, true, a.endSession, "", "end a session"},
 
-		{"GET", "/keys", seesKeys, false, a.listKeys},
-		{"POST", "/keys", setsKeys, true, a.createKey},
-		{"GET", "/keys/{key}", seesKeys, false, a.showKey},
-		{"PATCH", "/keys/{key}", setsKeys, true, a.changeKey},
-		{"POST", "/keys/{key}/revoke", setsKeys, true, a.revokeKey},
-		{"POST", "/keys/{key}/rotate", setsKeys, true, a.rotateKey},
-		{"POST", "/keys/{key}/restore", setsKeys, true, a.restoreKey},
-		{"GET", "/teams", seesTeams, false, a.listTeams},
-		{"POST", "/teams", setsKeys, true, a.createTeam},
-		{"GET", "/teams/{team}", seesTeams, false, a.showTeam},
-		{"PATCH", "/teams/{team}", setsKeys, true, a.changeTeam},
-		{"DELETE", "/teams/{team}", setsKeys, true, a.deleteTeam},
+		{"GET", "/keys", seesKeys, false, a.listKeys, "", "list keys"},
+		{"POST", "/keys", setsKeys, true, a.createKey, "", "issue a key, which is shown this once"},
+		{"GET", "/keys/{key}", seesKeys, false, a.showKey, "", "show a key, by its ID or name"},
+		{"PATCH", "/keys/{key}", setsKeys, true, a.changeKey, "", "change a key; what is absent stays"},
+		{"POST", "/keys/{key}/revoke", setsKeys, true, a.revokeKey, "", "stop a key"},
+		{"POST", "/keys/{key}/rotate", setsKeys, true, a.rotateKey, "", "give a key a new secret"},
+		{"POST", "/keys/{key}/restore", setsKeys, true, a.restoreKey, "", "make a revoked key work again"},
+		{"GET", "/teams", seesTeams, false, a.listTeams, "", "list teams"},
+		{"POST", "/teams", setsKeys, true, a.createTeam, "", "make a team"},
+		{"GET", "/teams/{team}", seesTeams, false, a.showTeam, "", "show a team with its members"},
+		{"PATCH", "/teams/{team}", setsKeys, true, a.changeTeam, "", "change a team; what is absent stays"},
+		{"DELETE", "/teams/{team}", setsKeys, true, a.deleteTeam, "", "delete a team that nothing belongs to"},
 
-		{"GET", "/models", seesConfig, false, a.listModels},
-		{"GET", "/providers", seesConfig, false, a.listProviders},
-		{"POST", "/refresh", setsConfig, true, a.refresh},
-		{"POST", "/route", seesConfig, false, a.route},
-		{"GET", "/clients", seesConfig, false, a.listClients},
-		{"GET", "/prices", seesConfig, false, a.listPrices},
-		{"POST", "/prices/diff", seesConfig, false, a.diffPrices},
-		{"POST", "/prices/reprice", setsConfig, true, a.reprice},
+		{"GET", "/models", seesConfig, false, a.listModels, "", "what is offered, and how it stands with its targets"},
+		{"GET", "/providers", seesConfig, false, a.listProviders, "", "how it stands with upstreams"},
+		{"POST", "/refresh", setsConfig, true, a.refresh, "", "take newer facts about models, or undo it"},
+		{"POST", "/route", seesConfig, false, a.route, "", "where a call would go"},
+		{"GET", "/clients", seesConfig, false, a.listClients, "base model", "the settings of clients"},
+		{"GET", "/prices", seesConfig, false, a.listPrices, "model", "what models cost"},
+		{"POST", "/prices/diff", seesConfig, false, a.diffPrices, "", "what facts would change of prices"},
+		{"POST", "/prices/reprice", setsConfig, true, a.reprice, "", "give past calls the price of their time"},
 
-		{"GET", "/usage", seesUsage, false, a.usage},
-		{"GET", "/usage/export", seesUsage, false, a.export},
-		{"GET", "/calls", seesUsage, false, a.calls},
-		{"GET", "/calls/{call}", seesUsage, false, a.showCall},
+		{"GET", "/usage", seesUsage, false, a.usage, "by zone since until key team model provider tag", "sums of usage, by groups"},
+		{"GET", "/usage/export", seesUsage, false, a.export, "format status failed cost_min since until key team model provider tag", "all calls, as CSV or lines of JSON"},
+		{"GET", "/calls", seesUsage, false, a.calls, "limit before status failed cost_min since until key team model provider tag", "the newest calls"},
+		{"GET", "/calls/{call}", seesUsage, false, a.showCall, "", "one call, by its request ID"},
 
-		{"GET", "/users", sees, false, a.listUsers},
-		{"POST", "/users", owners, true, a.createUser},
-		{"PATCH", "/users/{user}", owners, true, a.changeUser},
-		{"DELETE", "/users/{user}", owners, true, a.deleteUser},
-		{"GET", "/tokens", sees, false, a.listTokens},
-		{"POST", "/tokens", owners, true, a.createToken},
-		{"DELETE", "/tokens/{token}", owners, true, a.revokeToken},
-		{"GET", "/audit", sees, false, a.audit},
-		{"GET", "/config", seesConfig, false, a.showConfig},
-		{"POST", "/config/reload", setsConfig, true, a.reload},
-		{"POST", "/admin/password", owners, true, a.setPassword},
-		{"GET", "/status", sees, false, a.status},
+		{"GET", "/users", sees, false, a.listUsers, "", "list users"},
+		{"POST", "/users", owners, true, a.createUser, "", "make a user, whose password is shown this once"},
+		{"PATCH", "/users/{user}", owners, true, a.changeUser, "", "change a user; what is absent stays"},
+		{"DELETE", "/users/{user}", owners, true, a.deleteUser, "", "delete a user and end the sessions"},
+		{"GET", "/tokens", sees, false, a.listTokens, "", "list admin tokens"},
+		{"POST", "/tokens", owners, true, a.createToken, "", "make an admin token, which is shown this once"},
+		{"DELETE", "/tokens/{token}", owners, true, a.revokeToken, "", "revoke an admin token"},
+		{"GET", "/audit", sees, false, a.audit, "limit before", "the newest changes"},
+		{"GET", "/config", seesConfig, false, a.showConfig, "", "the configuration in force, without secrets"},
+		{"POST", "/config/reload", setsConfig, true, a.reload, "", "read the configuration file again"},
+		{"POST", "/admin/password", owners, true, a.setPassword, "", "set the admin password"},
+		{"GET", "/openapi.json", known, false, a.openAPI, "", "this description"},
+		{"GET", "/status", sees, false, a.status, "", "version, address, and records that wait"},
 	}
 }

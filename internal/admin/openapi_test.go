@@ -1,0 +1,47 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every operation is in the description, and nothing else.
+func TestOpenAPI(t *testing.T) {
+	s := newServer(t)
+	w := httptest.NewRecorder()
+	s.Local("socket").ServeHTTP(w, httptest.NewRequest("GET", root+"/openapi.json", nil))
+	var doc OpenAPI
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil || doc.Version != "3.1.0" || doc.Servers[0].URL != "/api/v1" {
+		t.Fatalf("%v in %s", err, w.Body)
+	}
+	count := 0
+	for _, methods := range doc.Paths {
+		count += len(methods)
+	}
+	if count != len(s.table) {
+		t.Errorf("%d operations are described, want %d", count, len(s.table))
+	}
+	for i := range s.table {
+		op := &s.table[i]
+		said, ok := doc.Paths[op.path][strings.ToLower(op.method)]
+		if !ok || said.Summary == "" {
+			t.Errorf("%s %s is not described: %+v", op.method, op.path, said)
+			continue
+		}
+		if (len(said.Security) == 0) != op.access.unknown || said.Audited != op.change || fmt.Sprint(said.Roles) != fmt.Sprint(op.access.roles) {
+			t.Errorf("%s %s is described as %+v", op.method, op.path, said)
+		}
+		for _, name := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(op.path, -1) {
+			if len(said.Parameters) == 0 || said.Parameters[0] != (apiParameter{name[1], "path", true, apiSchema{"string"}}) {
+				t.Errorf("%s %s has the parameters %+v", op.method, op.path, said.Parameters)
+			}
+		}
+	}
+	if said := doc.Paths["/calls"]["get"]; len(said.Parameters) == 0 || said.Parameters[0].In != "query" {
+		t.Errorf("GET /calls has the parameters %+v", said.Parameters)
+	}
+}
