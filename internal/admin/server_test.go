@@ -103,7 +103,6 @@ var ofMember = map[string]bool{
 }
 
 func writes(op *operation) bool   { return op.method != "GET" }
-func everything(*operation) bool  { return true }
 func nothing(op *operation) bool  { return false }
 func unknowns(op *operation) bool { return !forKnown(op) }
 
