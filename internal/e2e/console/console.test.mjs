@@ -185,7 +185,7 @@ test('nothing that clients or operators write is run or fetched', async () => {
     }
   }
   await page.goto(`${house.origin}/console/#/calls`);
-  await page.getByText('<img src=x onerror=alert(1)>').first().waitFor();
+  await page.locator('table').getByText('<img src=x onerror=alert(1)>').first().waitFor();
   await page.goto(`${house.origin}/console/#/playground`);
   await page.getByLabel('Key', { exact: true }).fill(house.key);
   await page.getByLabel('Prompt', { exact: true }).fill(payloads.join('\n'));
