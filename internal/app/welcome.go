@@ -22,7 +22,7 @@ func (a *app) welcome(ctx context.Context, cfg *config.Config, at net.Addr) erro
 		return err
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "\nLimen %s\n\n  Base URL        %s\n", a.opts.Version, base)
+	fmt.Fprintf(&out, "\nLimen %s\n\n  Base URL        %s\n  Console         %s/console/\n", a.opts.Version, base, strings.TrimSuffix(base, "/v1"))
 	if !exists {
 		if err := a.firstStart(ctx, cfg, base, &out); err != nil {
 			return err
