@@ -99,12 +99,16 @@ func (h *toolHandler) list() string {
 
 func (h *toolHandler) call(w http.ResponseWriter, id json.RawMessage, name string, args map[string]json.RawMessage) {
 	for _, t := range h.tools {
-		var text string
-		if t.name == name && json.Unmarshal(args[t.argument], &text) == nil {
-			content, failed := t.answer(text)
-			answer(w, id, fmt.Sprintf(`{"content":[%s],"isError":%t}`, content, failed))
-			return
+		if t.name != name {
+			continue
 		}
+		content, failed := said(fmt.Sprintf("The argument %q is no text.", t.argument)), true
+		var text string
+		if json.Unmarshal(args[t.argument], &text) == nil {
+			content, failed = t.answer(text)
+		}
+		answer(w, id, fmt.Sprintf(`{"content":[%s],"isError":%t}`, content, failed))
+		return
 	}
 	w.WriteHeader(http.StatusBadRequest)
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"unknown tool %s"}}`, id, name)
