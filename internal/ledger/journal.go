@@ -100,6 +100,9 @@ func (j *journal) nextSegment() error {
 	return nil
 }
 
+// errTooLarge is a record that no journal takes.
+var errTooLarge = errors.New("ledger: the record is too large")
+
 // append writes a record; when it returns nil the record is safe from the end
 // of this process.
 func (j *journal) append(c *store.Call, of kind) error {
@@ -109,7 +112,7 @@ func (j *journal) append(c *store.Call, of kind) error {
 	j.desk = appendRecord(j.desk, c, of)
 	if len(j.desk)-before > headerLen+maxPayload {
 		j.desk = j.desk[:before]
-		return errors.New("ledger: the record is too large")
+		return errTooLarge
 	}
 	mine := j.round
 	for !mine.over {

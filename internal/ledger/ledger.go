@@ -92,7 +92,10 @@ func (l *Ledger) payOwed() error {
 	l.owing.Lock()
 	defer l.owing.Unlock()
 	for len(l.owed) > 0 {
-		if err := l.Append(&l.owed[0]); err != nil {
+		switch err := l.Append(&l.owed[0]); {
+		case errors.Is(err, errTooLarge): // and ever will be
+			l.log.Error("the record of a call is lost: it is too large", "request_id", l.owed[0].ID)
+		case err != nil:
 			return err
 		}
 		l.owed = l.owed[1:]
@@ -114,7 +117,7 @@ func (l *Ledger) Hold(c *store.Call, estimate money.Amount) error {
 
 func (l *Ledger) write(c *store.Call, of kind) error {
 	err := l.journal.append(c, of)
-	if err != nil {
+	if err != nil && !errors.Is(err, errTooLarge) {
 		l.failed.Store(time.Now().UnixNano())
 	}
 	return err
@@ -150,11 +153,17 @@ func (l *Ledger) Run(ctx context.Context) {
 	}
 }
 
-// Drain carries to the store all that was appended before the call.
+// Drain carries to the store all that was appended before the call. What is
+// owed and cannot be written keeps nothing else here: where the journal has
+// filled the disk, to carry it away is what makes room.
 func (l *Ledger) Drain(ctx context.Context) error {
 	l.drain.Lock()
 	defer l.drain.Unlock()
-	if err := errors.Join(l.payOwed(), l.recoverHolds()); err != nil {
+	return errors.Join(l.payOwed(), l.carryAll(ctx))
+}
+
+func (l *Ledger) carryAll(ctx context.Context) error {
+	if err := l.recoverHolds(); err != nil {
 		return err
 	}
 	if err := l.drainAll(ctx); err != nil || l.settled {

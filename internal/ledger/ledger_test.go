@@ -591,3 +591,39 @@ func TestOpenIgnoresOtherFiles(t *testing.T) {
 		t.Errorf("files are %v, want the three that are not the ledger's", files)
 	}
 }
+
+// What cannot be written keeps nothing else from the store: where the journal
+// has filled the disk, that is what makes room.
+func TestOwedKeepsNothingBack(t *testing.T) {
+	dir := t.TempDir()
+	st := openStore(t, dir)
+	l := open(t, dir, st)
+	add(t, l, "before")
+	l.journal.segment = 0 // the next record wants a file, whose name is taken
+	if err := os.WriteFile(segmentPath(l.journal.dir, l.journal.seq+1), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.Owe(newCall("owed"))
+	if err := l.Drain(t.Context()); err == nil {
+		t.Error("a record that is owed was written where none can be")
+	}
+	wantStored(t, st, "before")
+}
+
+// A record that no journal takes is not asked for again and again.
+func TestOwedTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	st := openStore(t, dir)
+	l := open(t, dir, st)
+	large := newCall("large")
+	large.Error = strings.Repeat("x", maxPayload+1)
+	if err := l.Append(large); err == nil || l.Ready() != nil {
+		t.Errorf("append: %v, ready: %v; want it refused, and the next call served", err, l.Ready())
+	}
+	l.Owe(large)
+	l.Owe(newCall("owed"))
+	if err := l.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantStored(t, st, "owed")
+}
