@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/repeat"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -62,26 +63,16 @@ func (b *Books) Run(ctx context.Context, alert func(Alert)) {
 // every does something again and again until ctx ends. Failures are logged
 // once until it goes well again.
 func (b *Books) every(ctx context.Context, pause time.Duration, failure string, do func(context.Context) error) {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	healthy := true
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		asking, cancel := context.WithTimeout(ctx, askTime)
-		err := do(asking)
-		cancel()
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil && healthy {
+	ask := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, askTime)
+		defer cancel()
+		return do(ctx)
+	}
+	repeat.Every(ctx, pause, ask, func(err error) {
+		if err != nil {
 			b.log.Error(failure, "error", err)
 		}
-		healthy = err == nil
-	}
+	})
 }
 
 // giveBackIdle gives back what nobody has used for a while. To a store that

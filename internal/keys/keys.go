@@ -22,6 +22,7 @@ import (
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/limit"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/repeat"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -205,27 +206,13 @@ func decodeHash(dst *[sha256.Size]byte, text string) error {
 
 // Watch follows changes that others make to the store, until ctx ends.
 func (r *Keyring) Watch(ctx context.Context) {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	healthy := true
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := r.look(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil && healthy {
+	repeat.Every(ctx, pollEvery, r.look, func(err error) {
+		if err != nil {
 			r.log.Error("keys cannot be read; known keys go on working", "error", err)
+			return
 		}
-		if err == nil && !healthy {
-			r.log.Info("keys can be read again")
-		}
-		healthy = err == nil
-	}
+		r.log.Info("keys can be read again")
+	})
 }
 
 // look reloads the keys when their revision changed.

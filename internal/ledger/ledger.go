@@ -18,6 +18,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/money"
+	"github.com/limen-gateway/limen/internal/repeat"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -130,27 +131,14 @@ func (l *Ledger) Pending() int64 { return l.pending.Load() }
 // Run drains the journal until ctx ends. Failures are logged once until the
 // store answers again.
 func (l *Ledger) Run(ctx context.Context) {
-	tick := time.NewTicker(drainEvery)
-	defer tick.Stop()
-	healthy := true
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := errors.Join(l.journal.sync(), l.Drain(ctx))
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil && healthy {
+	carry := func(ctx context.Context) error { return errors.Join(l.journal.sync(), l.Drain(ctx)) }
+	repeat.Every(ctx, drainEvery, carry, func(err error) {
+		if err != nil {
 			l.log.Error("usage cannot be stored; it waits in the journal", "error", err, "pending", l.Pending())
+			return
 		}
-		if err == nil && !healthy {
-			l.log.Info("usage is stored again")
-		}
-		healthy = err == nil
-	}
+		l.log.Info("usage is stored again")
+	})
 }
 
 // Drain carries to the store all that was appended before the call. What is
