@@ -134,10 +134,7 @@ func (c *Call) mustKnow() bool {
 
 // priced reports whether it is known what text costs at a target.
 func (c *Call) priced(t *route.Target) bool {
-	list := t.Price.At(c.Started)
-	_, in := list.Input.Pico()
-	_, out := list.Output.Pico()
-	return in && out
+	return t.Price.At(c.Started).OfText()
 }
 
 // usualAnswer is how long the answer is taken to be of a call whose end nobody

@@ -23,6 +23,14 @@ type Rates struct {
 	ImageOut   Rate `json:"output_image,omitzero"`
 }
 
+// OfText reports whether both prices are known that every text has: without
+// one of them, what a call costs is not known.
+func (r *Rates) OfText() bool {
+	_, in := r.Input.Pico()
+	_, out := r.Output.Pico()
+	return in && out
+}
+
 // kinds are the prices in the order of the facts' file.
 func (r *Rates) kinds() [9]*Rate {
 	return [...]*Rate{&r.Input, &r.Output, &r.CacheRead, &r.CacheWrite, &r.Reasoning, &r.AudioIn, &r.AudioOut, &r.HourWrite, &r.ImageOut}

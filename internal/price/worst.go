@@ -28,9 +28,7 @@ func (p *List) Worst(m Most) (cost money.Amount, known bool) {
 }
 
 func (p *List) worst(r *Rates, m Most) (cost money.Amount, known bool) {
-	_, in := r.Input.Pico()
-	_, out := r.Output.Pico()
-	if !in || !out {
+	if !r.OfText() {
 		return 0, false
 	}
 	prompt := []Rate{r.Input, r.CacheRead, r.CacheWrite, r.HourWrite}
