@@ -145,6 +145,7 @@ func (s *source) targets(model string, like route.Target, facts *provider.Model,
 			override(caps, say)
 			caps.Origin = s.origin(caps, a.fingerprint)
 			t.Caps[d] = caps
+			t.MaxOutput = max(t.MaxOutput, caps.MaxOutput)
 		}
 		list = append(list, t)
 	}

@@ -72,12 +72,8 @@ const maxCompletion = 1 << 32
 
 // longest is the longest answer of a target, in tokens.
 func longest(t *route.Target) int64 {
-	var known int64
-	for _, caps := range t.Caps {
-		known = max(known, caps.MaxOutput)
-	}
-	if known == 0 {
+	if t.MaxOutput == 0 {
 		return longestAnswer
 	}
-	return known
+	return t.MaxOutput
 }

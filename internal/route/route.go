@@ -36,7 +36,7 @@ type Target struct {
 	KeepsState bool
 
 	Price                 *price.Book // what is known of it; nil is nothing
-	Context               int64       // tokens; 0 when not known
+	Context, MaxOutput    int64       // tokens; 0 when not known
 	Vision, Tools, Schema provider.Ability
 	Region                string
 	ZeroRetention         bool
