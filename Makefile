@@ -35,7 +35,7 @@ run: ## run the gateway, as 'go run .' does
 
 .PHONY: test
 test: ## install what the tests need and run everything
-	@start=$$SECONDS; $(MAKE) deps check unit tokenizers mcp e2e-sdk e2e-clients e2e-console postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
+	@start=$$SECONDS; $(MAKE) deps check types unit tokenizers mcp e2e-sdk e2e-clients e2e-console postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
 
 .PHONY: deps
 deps: ## install what the tests need and is not there
@@ -84,6 +84,10 @@ e2e-console: $(CONSOLE)/node_modules/.package-lock.json ## the web console in a 
 	$(STEP) 'Chromium' .ci/need chromium chromium
 	$(STEP) 'build for the console' env CGO_ENABLED=0 go build -o $(DIST)/ .
 	$(STEP) 'console' bash -c 'CHROMIUM_BIN=$$(command -v chromium) && cd $(CONSOLE) && LIMEN_BIN=$(DIST)/limen CHROMIUM_BIN=$$CHROMIUM_BIN npm test'
+
+.PHONY: types
+types: $(CONSOLE)/node_modules/.package-lock.json ## the types of the web console
+	$(STEP) 'types of the console' env -C $(CONSOLE) npm run --silent types
 
 $(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
 	$(STEP) 'npm ci' env -C $(CONSOLE) npm ci --no-audit --no-fund

@@ -140,7 +140,7 @@ func TestLibraries(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		if !listed[file.Name()] {
+		if ours := strings.HasSuffix(file.Name(), ".d.mts"); !ours && !listed[file.Name()] {
 			t.Errorf("%s has no sum", file.Name())
 		}
 	}

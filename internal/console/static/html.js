@@ -5,4 +5,11 @@ import htm from './lib/htm.mjs';
 export { render } from './lib/preact.mjs';
 export { useEffect, useRef, useState, useMemo } from './lib/hooks.mjs';
 export { signal } from './lib/signals.mjs';
+
+/**
+ * What a template may have in it: so functions within templates know that they are given something.
+ * @typedef {((...given: any[]) => any)|{[name: string]: Value}|Value[]|object|string|number|boolean|null|undefined} Value
+ */
+
+/** @type {(strings: TemplateStringsArray, ...values: Value[]) => any} */
 export const html = htm.bind(h);

@@ -85,6 +85,7 @@ function Shell() {
 const Mark = () => html`
   <svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M9 25V14a7 7 0 0 1 14 0v11M6 25h20" /><circle cx="16" cy="18" r="2" /></svg>`;
 
+/** @param {{at: string}} props */
 function Side({ at }) {
   return html`
     <div class="side">
@@ -114,7 +115,7 @@ async function leave() {
 
 function Theme() {
   const [chosen, set] = useState(document.documentElement.dataset.theme ?? 'auto');
-  const choose = (e) => {
+  const choose = (/** @type {any} */ e) => {
     const theme = e.currentTarget.value;
     set(theme);
     if (theme === 'auto') {
@@ -143,10 +144,10 @@ function Search() {
     ref.current?.showModal();
     const leave = new AbortController();
     const add = (/** @type {string} */ path, /** @type {(d: any) => Hit[]} */ hits) => get(path, leave.signal).then((d) => setThings((old) => [...old, ...hits(d)]), () => {});
-    add('/keys', (d) => d.keys.map((k) => ({ kind: 'Key', text: k.name, more: k.prefix + k.id, path: ['keys', k.id] })));
-    add('/teams', (d) => d.teams.map((t) => ({ kind: 'Team', text: t.name, path: ['teams', t.id] })));
-    add('/models', (d) => d.models.map((m) => ({ kind: 'Model', text: m.id, path: ['models', m.id] })));
-    add('/providers', (d) => d.providers.map((p) => ({ kind: 'Provider', text: p.name, more: p.base_url, path: ['providers'] })));
+    add('/keys', (d) => d.keys.map((/** @type {any} */ k) => ({ kind: 'Key', text: k.name, more: k.prefix + k.id, path: ['keys', k.id] })));
+    add('/teams', (d) => d.teams.map((/** @type {any} */ t) => ({ kind: 'Team', text: t.name, path: ['teams', t.id] })));
+    add('/models', (d) => d.models.map((/** @type {any} */ m) => ({ kind: 'Model', text: m.id, path: ['models', m.id] })));
+    add('/providers', (d) => d.providers.map((/** @type {any} */ p) => ({ kind: 'Provider', text: p.name, more: p.base_url, path: ['providers'] })));
     return () => leave.abort();
   }, []);
   const wanted = text.trim().toLowerCase();

@@ -6,11 +6,12 @@ import { Field } from './ui.js';
 /** @typedef {{amount: string, period: string, zone?: string, soft?: boolean, spent?: string, held?: string, left?: string, renews?: string}} Budget */
 /** @typedef {{rpm?: number, tpm?: number, rpd?: number, concurrency?: number}} Limits */
 
-const periods = { day: 'a day', week: 'a week', month: 'a month', total: 'in all' };
+const periods = /** @type {Record<string, string>} */ ({ day: 'a day', week: 'a week', month: 'a month', total: 'in all' });
 
 /** Budgets shows how much is spent of each. @param {{of: Budget[], none?: any}} props */
 export const Budgets = ({ of, none = html`<span class="note">no budget</span>` }) => (of.length === 0 ? none : html`<div class="stack">${of.map((b) => html`<${BudgetBar} of=${b} />`)}</div>`);
 
+/** @param {{of: Budget}} props */
 function BudgetBar({ of }) {
   const used = Number(of.spent ?? 0) / Number(of.amount) || 0;
   const tone = used >= 1 ? 'bad' : used >= 0.8 ? 'warn' : '';
@@ -32,7 +33,7 @@ export function Limits({ of = {} }) {
   return html`${set.map(([name, what]) => html`<div>${count(of[name])} ${what}</div>`)}`;
 }
 
-/** TermFields asks for budgets and limits. */
+/** TermFields asks for budgets and limits. @param {{budgets?: Budget[], limits?: Limits}} props */
 export const TermFields = ({ budgets = [], limits = {} }) => html`
   <${Field} label="Budgets" name="budgets" placeholder="5/month, 1/day" value=${budgets.map(written).join(', ')}
     hint="Dollars a day, week, month or total, in a time zone if you like: 20/week@Europe/Berlin. With “soft” behind it nothing is refused, only told." />
@@ -48,14 +49,14 @@ export const list = (text = '') => text.split(',').map((t) => t.trim()).filter(B
 
 /** terms are the members of a request that TermFields asks for. @param {Record<string, string>} values */
 export function terms(values) {
-  const limits = {};
+  const limits = /** @type {Limits} */ ({});
   for (const [name] of limitNames) limits[name] = Number(values[name] || 0);
   return { budgets: list(values.budgets), limits };
 }
 
 /** without takes out of a request for something new what says nothing. @param {Record<string, any>} body */
 export function without(body) {
-  const out = {};
+  const out = /** @type {Record<string, any>} */ ({});
   for (const [name, value] of Object.entries(body)) {
     const v = value && typeof value === 'object' && !Array.isArray(value) ? without(value) : value;
     const nothing = v === '' || v === undefined || v === false || v === 0 || Array.isArray(v) && !v.length || v && typeof v === 'object' && !Array.isArray(v) && !Object.keys(v).length;

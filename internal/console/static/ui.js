@@ -2,6 +2,8 @@
 import { curl, get } from './api.js';
 import { html, signal, useEffect, useRef, useState } from './html.js';
 
+/** @typedef {import('./html.js').Value} Children what stands within a component */
+
 /**
  * useLoad asks for something now, whenever what it depends on changes, and every so many
  * milliseconds while the page can be seen.
@@ -44,17 +46,22 @@ export function useLoad(load, on, every = 0) {
 /** useGet is useLoad of one path. @param {string} path @param {number} [every] */
 export const useGet = (path, every) => useLoad((signal) => get(path, signal), [path], every);
 
-/** Loaded shows what was asked for, or how it stands with it. */
+/**
+ * Loaded shows what was asked for, or how it stands with it.
+ * @param {{of: {data?: any, error?: Error, reload: () => void}, children?: any}} props its child makes a page of what came
+ */
 export function Loaded({ of, children }) {
   if (of.data === undefined && of.error) return html`<${Problem} error=${of.error} retry=${of.reload} />`;
   if (of.data === undefined) return html`<div class="loading" role="status"><span class="away">Loading</span></div>`;
   return html`${of.error && html`<${Problem} error=${of.error} retry=${of.reload} />`}${children(of.data)}`;
 }
 
+/** @param {{error: Error, retry?: () => void}} props */
 export function Problem({ error, retry }) {
   return html`<div class="problem" role="alert"><p>${error.message}</p>${retry && html`<button type="button" onClick=${retry}>Try again</button>`}</div>`;
 }
 
+/** @param {{title: string, lead?: Children, actions?: Children, children?: Children}} props */
 export function Page({ title, lead, actions, children }) {
   useEffect(() => { document.title = `${title} · Limen`; }, [title]);
   return html`
@@ -65,24 +72,27 @@ export function Page({ title, lead, actions, children }) {
     ${children}`;
 }
 
+/** @param {{title?: Children, aside?: Children, children?: Children, [attribute: string]: any}} props */
 export const Card = ({ title, aside, children, ...rest }) => html`
   <section class="card" ...${rest}>
     ${title && html`<header><h2>${title}</h2>${aside}</header>`}
     ${children}
   </section>`;
 
-/** Empty says what would be here, and how it comes. */
+/** Empty says what would be here, and how it comes. @param {{title: string, children?: Children}} props */
 export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
 
+/** @param {{label: string, value: Children, note?: Children, tone?: string}} props */
 export const Stat = ({ label, value, note, tone }) => html`
   <div class="stat"><dt>${label}</dt><dd class=${tone}>${value}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`;
 
-/** @param {{tone?: 'good'|'bad'|'warn'|'plain', children?: any}} props */
+/** @param {{tone?: 'good'|'bad'|'warn'|'plain', children?: Children}} props */
 export const Badge = ({ tone = 'plain', children }) => html`<span class="badge ${tone}">${children}</span>`;
 
+/** @param {{at: string, say: string}} props */
 export const Time = ({ at, say }) => html`<time datetime=${at} title=${at}>${say}</time>`;
 
-/** Copy puts a text into the clipboard. */
+/** Copy puts a text into the clipboard. @param {{text: string, label?: string}} props */
 export function Copy({ text, label = 'Copy' }) {
   const [done, set] = useState('');
   const copy = async () => {
@@ -97,11 +107,11 @@ export function Copy({ text, label = 'Copy' }) {
   return html`<button type="button" class="small" onClick=${copy} aria-live="polite">${done || label}</button>`;
 }
 
-/** Code is a text to be taken elsewhere. */
+/** Code is a text to be taken elsewhere. @param {{text: string, label: string}} props */
 export const Code = ({ text, label }) => html`
   <div class="code"><pre tabindex="0" aria-label=${label}><code>${text}</code></pre><${Copy} text=${text} /></div>`;
 
-/** AsCurl shows what an action asks of the admin API. */
+/** AsCurl shows what an action asks of the admin API. @param {{of: import('./api.js').Request}} props */
 export const AsCurl = ({ of }) => html`<details class="curl"><summary>as curl</summary><${Code} text=${curl(of)} label="as curl" /></details>`;
 
 /** What was just done, for a moment. */
@@ -114,7 +124,10 @@ export function say(text) {
   saidTimer = setTimeout(() => { said.value = ''; }, 5000);
 }
 
-/** Dialog is a window of its own: Escape closes it, and focus stays in it. */
+/**
+ * Dialog is a window of its own: Escape closes it, and focus stays in it.
+ * @param {{title: string, close: () => void, wide?: boolean, children?: Children}} props
+ */
 export function Dialog({ title, close, wide, children }) {
   const ref = useRef(/** @type {HTMLDialogElement|null} */ (null));
   useEffect(() => { ref.current?.showModal(); }, []);
@@ -128,16 +141,16 @@ export function Dialog({ title, close, wide, children }) {
 
 /**
  * Form asks for something and does it. send is given the form's texts.
- * @param {{send: (values: Record<string, string>) => Promise<void>, label: string, tone?: string, request?: (values: Record<string, string>) => any, cancel?: () => void, children?: any}} props
+ * @param {{send: (values: Record<string, string>) => Promise<void>, label: string, tone?: string, request?: (values: Record<string, string>) => import('./api.js').Request, cancel?: () => void, children?: Children}} props
  */
 export function Form({ send, label, tone = 'primary', request, cancel, children }) {
   const ref = useRef(/** @type {HTMLFormElement|null} */ (null));
   const [error, setError] = useState(/** @type {Error|null} */ (null));
   const [busy, setBusy] = useState(false);
-  const [values, setValues] = useState({});
+  const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
   const now = () => Object.fromEntries(/** @type {any} */ (new FormData(/** @type {HTMLFormElement} */ (ref.current))));
   useEffect(() => setValues(now()), []);
-  const submit = async (e) => {
+  const submit = async (/** @type {Event} */ e) => {
     e.preventDefault();
     setBusy(true);
     setError(null);
@@ -161,6 +174,7 @@ export function Form({ send, label, tone = 'primary', request, cancel, children 
 }
 
 let fields = 0;
+/** Field is an input, or a select where it has options. @param {{label: string, hint?: Children, children?: Children, autofocus?: boolean, [attribute: string]: any}} props */
 export function Field({ label, hint, children, autofocus = false, ...input }) {
   const [id] = useState(() => `field-${++fields}`);
   useEffect(() => { if (autofocus) document.getElementById(id)?.focus(); }, []);

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Calls: the newest first, and each by itself.
 import { get, query } from '../api.js';
 import { CallTable, Cost, Outcome } from '../calltable.js';

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Connect: the exact settings of a client, and whether it has arrived.
 import { get, query, secrets } from '../api.js';
 import { Outcome } from '../calltable.js';

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // How it stands: whether everything is set up, and what today brought.
 import { get, query } from '../api.js';
 import { ago, costOf, count, date, duration, percent, short, zone } from '../format.js';

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Keys: who may call, and how much.
 import { call, mayChange, secrets } from '../api.js';
 import { ago, time } from '../format.js';

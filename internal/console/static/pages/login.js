@@ -3,9 +3,10 @@ import { APIError, call, get, user } from '../api.js';
 import { html, useEffect } from '../html.js';
 import { Field, Form, Problem } from '../ui.js';
 
+/** @param {{problem: Error|null}} props */
 export function Login({ problem }) {
   useEffect(() => { document.title = 'Log in · Limen'; }, []);
-  const send = async (values) => {
+  const send = async (/** @type {Record<string, string>} */ values) => {
     const { user: found } = await call({ method: 'POST', path: '/session', body: { user: values.user || 'admin', password: values.password } });
     try {
       await get('/session');

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Models: what is offered, what it costs, and who serves it.
 import { call, mayChange } from '../api.js';
 import { ago, count, duration, price, short } from '../format.js';

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Playground: one prompt, one model or two beside each other, through /v1 as any client.
 import { get, secrets } from '../api.js';
 import { duration } from '../format.js';

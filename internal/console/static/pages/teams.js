@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Teams: budgets and limits that keys share.
 import { call, mayChange } from '../api.js';
 import { time } from '../format.js';

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Usage: what was used over time, and by whom.
 import { get, query } from '../api.js';
 import { costOf, count, date, daysAgo, duration, money, percent, short, zone } from '../format.js';
