@@ -69,53 +69,62 @@ type Status struct {
 	Pending  int64  `json:"usage_records_pending"`
 }
 
-func (a *API) status(*request) (any, error) {
-	return Status{a.Version, a.LocalURL, a.Ledger.Pending()}, nil
+func (a *API) status(*request) (*Status, error) {
+	return &Status{a.Version, a.LocalURL, a.Ledger.Pending()}, nil
 }
 
-func (a *API) showConfig(*request) (any, error) {
+// Configuration is what is in force.
+type Configuration struct{ json.RawMessage }
+
+func (a *API) showConfig(*request) (*Configuration, error) {
 	if a.Config == nil {
 		return nil, errNotRunning
 	}
 	document, err := a.Config()
-	return json.RawMessage(document), err
+	return &Configuration{document}, err
 }
 
-func (a *API) reload(*request) (any, error) {
+func (a *API) reload(*request) (*Done, error) {
 	if a.Reload == nil {
 		return nil, errNotRunning
 	}
 	if err := a.Reload(); err != nil {
 		return nil, &llm.Error{Kind: llm.Invalid, Message: "The configuration was not taken; the last good one stays in force.\n" + err.Error()}
 	}
-	return Done{"reloaded"}, nil
+	return &Done{"reloaded"}, nil
 }
 
 var errNotRunning = llm.Errorf(llm.NotFound, "This needs a running gateway.")
 
-func (a *API) setPassword(r *request) (any, error) {
-	var in struct {
-		Password string `json:"password"`
-	}
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
+// NewPassword is what POST /api/v1/admin/password takes: without one, it is
+// made up.
+type NewPassword struct {
+	Password string `json:"password,omitempty"`
+}
+
+// Password is its answer.
+type Password struct {
+	Password string `json:"password"`
+}
+
+func (a *API) setPassword(r *request, in *NewPassword) (*Password, error) {
 	if in.Password == "" {
 		in.Password = keys.NewPassword()
 	}
-	return struct {
-		Password string `json:"password"`
-	}{in.Password}, a.Operators.SetAdminPassword(r.Context(), in.Password)
+	return &Password{in.Password}, a.Operators.SetAdminPassword(r.Context(), in.Password)
 }
 
-func (a *API) listProviders(*request) (any, error) {
+// ProviderList is the answer of GET /api/v1/providers.
+type ProviderList struct {
+	Providers []catalog.State `json:"providers"`
+}
+
+func (a *API) listProviders(*request) (*ProviderList, error) {
 	if a.Catalog == nil {
 		return nil, errNotRunning
 	}
 	a.Catalog.Await()
-	return struct {
-		Providers []catalog.State `json:"providers"`
-	}{a.Catalog.States()}, nil
+	return &ProviderList{a.Catalog.States()}, nil
 }
 
 // Model is a model as operators see it.
@@ -156,7 +165,13 @@ func newHealth(t *route.Target, now time.Time) Health {
 	}
 }
 
-func (a *API) listModels(*request) (any, error) {
+// ModelList is the answer of GET /api/v1/models.
+type ModelList struct {
+	Models []Model         `json:"models"`
+	Facts  provider.Origin `json:"facts"` // about models, where their providers say nothing
+}
+
+func (a *API) listModels(*request) (*ModelList, error) {
 	if a.Catalog == nil {
 		return nil, errNotRunning
 	}
@@ -179,10 +194,7 @@ func (a *API) listModels(*request) (any, error) {
 		}
 		models = append(models, out)
 	}
-	return struct {
-		Models []Model         `json:"models"`
-		Facts  provider.Origin `json:"facts"` // about models, where their providers say nothing
-	}{models, a.Catalog.Facts().Origin()}, nil
+	return &ModelList{models, a.Catalog.Facts().Origin()}, nil
 }
 
 // settle brings what the journal holds to the store, so that sums are whole.

@@ -139,7 +139,7 @@ func membersOf(body []byte) string {
 // maxChanges bounds one page of the audit log.
 const maxChanges = 1000
 
-func (a *API) audit(r *request) (any, error) {
+func (a *API) audit(r *request) (*Changes, error) {
 	limit, err := limitOf(r, maxChanges)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (a *API) audit(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Changes{Changes: []Change{}}
+	out := &Changes{Changes: []Change{}}
 	for i := range rows {
 		c := &rows[i]
 		out.Changes = append(out.Changes, Change{

@@ -50,8 +50,8 @@ type Call struct {
 	CacheMiss string `json:"cache_miss,omitempty"`
 }
 
-func (a *API) newCall(c *store.Call) Call {
-	out := Call{
+func (a *API) newCall(c *store.Call) *Call {
+	out := &Call{
 		RequestID: requestIDPrefix + c.ID, Time: c.Started.UTC(), Key: c.KeyID, KeyName: a.keyName(c.KeyID), Team: c.Team, TeamName: a.teamName(c.Team),
 		Operation: c.Operation, Model: c.Model, Provider: c.Provider,
 		UpstreamModel: c.UpstreamModel, Stream: c.Stream, Status: c.Status, Error: c.Error,
@@ -106,7 +106,7 @@ type Calls struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (a *API) calls(r *request) (any, error) {
+func (a *API) calls(r *request) (*Calls, error) {
 	filter, err := a.callFilter(r)
 	if err != nil {
 		return nil, err
@@ -122,9 +122,9 @@ func (a *API) calls(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Calls{Calls: []Call{}}
+	out := &Calls{Calls: []Call{}}
 	for i := range rows {
-		out.Calls = append(out.Calls, a.newCall(&rows[i]))
+		out.Calls = append(out.Calls, *a.newCall(&rows[i]))
 	}
 	if len(rows) == limit {
 		out.Next = out.Calls[limit-1].RequestID
@@ -137,7 +137,7 @@ func noCall(id string) error {
 }
 
 // showCall answers with one record.
-func (a *API) showCall(r *request) (any, error) {
+func (a *API) showCall(r *request) (*Call, error) {
 	if err := a.settle(r.Context()); err != nil {
 		return nil, err
 	}

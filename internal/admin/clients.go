@@ -18,8 +18,14 @@ type Client struct {
 // keyPlace stands for the key: it is known to whoever was given it only.
 const keyPlace = "LIMEN-KEY"
 
+// ClientList is the answer of GET /api/v1/clients.
+type ClientList struct {
+	Clients []Client `json:"clients"`
+	Key     string   `json:"key_place"` // what stands in the texts where the key belongs
+}
+
 // listClients tells the settings of clients for a base URL and a model.
-func (a *API) listClients(r *request) (any, error) {
+func (a *API) listClients(r *request) (*ClientList, error) {
 	if a.Catalog == nil {
 		return nil, errNotRunning
 	}
@@ -45,8 +51,5 @@ func (a *API) listClients(r *request) (any, error) {
 		}
 		list = append(list, Client{c.Name, c.Title, c.Place(), text, c.Variable, c.ByHand})
 	}
-	return struct {
-		Clients []Client `json:"clients"`
-		Key     string   `json:"key_place"` // what stands in the texts where the key belongs
-	}{list, keyPlace}, nil
+	return &ClientList{list, keyPlace}, nil
 }

@@ -14,18 +14,18 @@ import (
 
 // export streams the records that match, oldest first, as CSV or as lines of
 // JSON. It has a page of them in memory.
-func (a *API) export(r *request) (any, error) {
+func (a *API) export(r *request) (answer stream, err error) {
 	format := r.URL.Query().Get("format")
 	kind := map[string]string{"csv": "text/csv; charset=utf-8", "": "application/jsonl", "jsonl": "application/jsonl"}[format]
 	if kind == "" {
-		return nil, llm.InvalidParam("invalid_value", "format", "format is csv or jsonl, not %q.", format)
+		return answer, llm.InvalidParam("invalid_value", "format", "format is csv or jsonl, not %q.", format)
 	}
 	filter, err := a.callFilter(r)
 	if err == nil {
 		err = a.settle(r.Context())
 	}
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
 	return stream{kind, func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 64<<10)
@@ -34,8 +34,7 @@ func (a *API) export(r *request) (any, error) {
 			rows = newCallsCSV(out)
 		}
 		err := a.Store.EachCall(r.Context(), filter, func(c *store.Call) error {
-			call := a.newCall(c)
-			return rows.write(&call)
+			return rows.write(a.newCall(c))
 		})
 		if err == nil {
 			err = rows.end()

@@ -1,9 +1,7 @@
 package admin
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/keys"
@@ -34,9 +32,9 @@ type Key struct {
 	OldUntil   time.Time   `json:"replaced_key_until,omitzero"` // until when the key before the last rotation works
 }
 
-func newKey(k *keys.Key, text string) Key {
+func newKey(k *keys.Key, text string) *Key {
 	now := time.Now()
-	out := Key{
+	out := &Key{
 		ID: k.ID, Key: text, Name: k.Name, Owner: k.Owner, Prefix: k.Prefix, Status: "active",
 		Team: k.TeamName(), Budgets: newBudgets(k.Budgets), Limits: k.Limits,
 		Models: append([]string{}, k.Models...), Operations: append([]string{}, k.Operations...), Strict: k.Strict, NoStore: k.NoStore,
@@ -55,7 +53,7 @@ func newKey(k *keys.Key, text string) Key {
 }
 
 // keyNow is a key with what was spent of its budgets.
-func (a *API) keyNow(ctx context.Context, k *keys.Key) (out Key, err error) {
+func (a *API) keyNow(ctx context.Context, k *keys.Key) (out *Key, err error) {
 	out = newKey(k, "")
 	out.Budgets, err = a.budgetsNow(ctx, k.ID, k.Budgets)
 	return out, err
@@ -69,7 +67,12 @@ func fromMs(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-func (a *API) listKeys(r *request) (any, error) {
+// KeyList is the answer of GET /api/v1/keys.
+type KeyList struct {
+	Keys []Key `json:"keys"`
+}
+
+func (a *API) listKeys(r *request) (*KeyList, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
@@ -83,11 +86,9 @@ func (a *API) listKeys(r *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, out)
+		list = append(list, *out)
 	}
-	return struct {
-		Keys []Key `json:"keys"`
-	}{list}, nil
+	return &KeyList{list}, nil
 }
 
 // refreshKeys reads the keys anew, for the time of their last use, which
@@ -99,15 +100,11 @@ func (a *API) refreshKeys(r *request) error {
 	return a.Keys.Reload(r.Context())
 }
 
-func (a *API) createKey(r *request) (any, error) {
-	var in keys.New
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
+func (a *API) createKey(r *request, in *keys.New) (*Key, error) {
 	if in.Prefix == "" {
 		in.Prefix = a.KeyPrefix()
 	}
-	text, k, err := a.Keys.Create(r.Context(), in)
+	text, k, err := a.Keys.Create(r.Context(), *in)
 	if err != nil {
 		return nil, err
 	}
@@ -124,14 +121,10 @@ type keyChange struct {
 	Expires *time.Time   `json:"expires"`
 }
 
-func (a *API) changeKey(r *request) (any, error) {
-	var body json.RawMessage
-	if err := decode(r.Body, &body); err != nil {
-		return nil, err
-	}
+func (a *API) changeKey(r *request, change *partial[keyChange]) (*Key, error) {
 	k, err := a.Keys.Change(r.Context(), r.PathValue("key"), func(n *keys.New) error {
 		in := keyChange{n, &n.Team, &n.Limits, &n.Expires}
-		err := decode(bytes.NewReader(body), &in)
+		err := change.over(&in)
 		n.Team, n.Limits, n.Expires = orZero(in.Team), orZero(in.Limits), orZero(in.Expires)
 		return err
 	})
@@ -149,7 +142,7 @@ func orZero[T any](p *T) (value T) {
 	return value
 }
 
-func (a *API) showKey(r *request) (any, error) {
+func (a *API) showKey(r *request) (*Key, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
@@ -160,7 +153,7 @@ func (a *API) showKey(r *request) (any, error) {
 	return a.keyNow(r.Context(), k)
 }
 
-func (a *API) revokeKey(r *request) (any, error) {
+func (a *API) revokeKey(r *request) (*Key, error) {
 	k, err := a.Keys.Revoke(r.Context(), r.PathValue("key"))
 	if err != nil {
 		return nil, err
@@ -169,7 +162,7 @@ func (a *API) revokeKey(r *request) (any, error) {
 	return newKey(k, ""), nil
 }
 
-func (a *API) restoreKey(r *request) (any, error) {
+func (a *API) restoreKey(r *request) (*Key, error) {
 	k, err := a.Keys.Restore(r.Context(), r.PathValue("key"))
 	if err != nil {
 		return nil, err
@@ -178,13 +171,12 @@ func (a *API) restoreKey(r *request) (any, error) {
 	return newKey(k, ""), nil
 }
 
-func (a *API) rotateKey(r *request) (any, error) {
-	var in struct {
-		Overlap string `json:"overlap"` // duration; none by default
-	}
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
+// Rotation is what POST /api/v1/keys/{key}/rotate takes.
+type Rotation struct {
+	Overlap string `json:"overlap,omitempty"` // duration; none by default
+}
+
+func (a *API) rotateKey(r *request, in *Rotation) (*Key, error) {
 	var overlap time.Duration
 	if in.Overlap != "" {
 		var err error

@@ -79,8 +79,8 @@ const (
 
 var jsonObject = map[string]apiContent{"application/json": {apiSchema{"object"}}}
 
-func (a *API) openAPI(*request) (any, error) {
-	doc := OpenAPI{
+func (a *API) openAPI(*request) (*OpenAPI, error) {
+	doc := &OpenAPI{
 		Version: "3.1.0", Info: apiInfo{"Limen admin API", a.Version}, Servers: []apiServer{{root}}, Paths: map[string]map[string]apiOperation{},
 		Components: apiComponents{map[string]apiSecurity{
 			byBearer: {Type: "http", Scheme: "bearer", Description: "The admin password, or an admin token."},

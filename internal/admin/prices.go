@@ -58,8 +58,14 @@ func newPrice(model, target string, b *price.Book, now time.Time) Price {
 	return p
 }
 
+// PriceList is the answer of GET /api/v1/prices.
+type PriceList struct {
+	Prices []Price         `json:"prices"`
+	Facts  provider.Origin `json:"facts"`
+}
+
 // listPrices lists the prices of all models, or of one, at each of its targets.
-func (a *API) listPrices(r *request) (any, error) {
+func (a *API) listPrices(r *request) (*PriceList, error) {
 	if a.Catalog == nil {
 		return nil, errNotRunning
 	}
@@ -84,10 +90,7 @@ func (a *API) listPrices(r *request) (any, error) {
 			}
 		}
 	}
-	return struct {
-		Prices []Price         `json:"prices"`
-		Facts  provider.Origin `json:"facts"`
-	}{prices, a.Catalog.Facts().Origin()}, nil
+	return &PriceList{prices, a.Catalog.Facts().Origin()}, nil
 }
 
 // PriceDiff is what facts would change of the prices that are known now.
@@ -105,12 +108,13 @@ type PriceChange struct {
 	Then   price.List `json:"then,omitzero"`
 }
 
+// Facts are what POST /api/v1/prices/diff takes.
+type Facts struct {
+	Facts []byte `json:"facts"` // packed
+}
+
 // diffPrices takes nothing of the facts that are sent.
-func (a *API) diffPrices(r *request) (any, error) {
-	var in Refresh
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
+func (a *API) diffPrices(r *request, in *Facts) (*PriceDiff, error) {
 	then, err := catalog.CheckFacts(in.Facts)
 	if bad := (*catalog.BadFacts)(nil); errors.As(err, &bad) {
 		return nil, llm.InvalidParam("invalid_value", "facts", "%v.", bad)
@@ -119,7 +123,7 @@ func (a *API) diffPrices(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := PriceDiff{Origin: then.Origin(), Changes: []PriceChange{}}
+	out := &PriceDiff{Origin: then.Origin(), Changes: []PriceChange{}}
 	for _, vendor := range a.vendors(then) {
 		out.Changes = append(out.Changes, changes(vendor, now.Priced(vendor), then.Priced(vendor))...)
 	}
@@ -177,13 +181,9 @@ type Repriced struct {
 // repricedAtOnce is how many calls one request looks at.
 const repricedAtOnce = 1000
 
-func (a *API) reprice(r *request) (any, error) {
+func (a *API) reprice(r *request, in *Reprice) (*Repriced, error) {
 	if a.Catalog == nil {
 		return nil, errNotRunning
-	}
-	var in Reprice
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
 	}
 	filter := store.CallFilter{Filter: store.Filter{Model: in.Model}}
 	var err error
@@ -203,11 +203,11 @@ func (a *API) reprice(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Repriced{Looked: len(calls)}
+	out := &Repriced{Looked: len(calls)}
 	if len(calls) == repricedAtOnce {
 		out.Next = calls[len(calls)-1].ID
 	}
-	changed := a.repriced(calls, in.Unknown, &out)
+	changed := a.repriced(calls, in.Unknown, out)
 	if in.DryRun {
 		out.Changed = len(changed)
 		return out, nil

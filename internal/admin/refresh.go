@@ -23,11 +23,7 @@ type Refreshed struct {
 	Providers []catalog.State `json:"providers,omitempty"` // none without a running gateway
 }
 
-func (a *API) refresh(r *request) (any, error) {
-	var in Refresh
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
+func (a *API) refresh(r *request, in *Refresh) (*Refreshed, error) {
 	if in.Undo == (len(in.Facts) > 0) {
 		return nil, llm.InvalidParam("invalid_value", "facts", "Either facts are sent, or undo is true.")
 	}
@@ -40,14 +36,14 @@ func (a *API) refresh(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Refreshed{Origin: now.Origin(), Models: now.Len(), Changes: now.Since(old)}
+	out := &Refreshed{Origin: now.Origin(), Models: now.Len(), Changes: now.Since(old)}
 	if a.Catalog != nil {
 		out.Providers = a.Catalog.Refresh(r.Context())
 	}
 	return out, nil
 }
 
-func (a *API) takeFacts(r *request, in Refresh) (*provider.Facts, error) {
+func (a *API) takeFacts(r *request, in *Refresh) (*provider.Facts, error) {
 	if in.Undo {
 		return provider.Embedded(), catalog.DropFacts(r.Context(), a.Store)
 	}

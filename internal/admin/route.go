@@ -55,13 +55,9 @@ type RouteTarget struct {
 	Unsaid  string   `json:"unsaid,omitempty"`     // why it was not tried to say it
 }
 
-func (a *API) route(r *request) (any, error) {
+func (a *API) route(r *request, in *Route) (*Routed, error) {
 	if a.Forecast == nil {
 		return nil, errNotRunning
-	}
-	var in Route
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
 	}
 	if in.Model == "" {
 		return nil, llm.InvalidParam("missing_required_parameter", "model", "model is the model that a client would ask for.")

@@ -29,15 +29,11 @@ type Person struct {
 	Role string `json:"role,omitempty"` // none for a token
 }
 
-func newWho(o *keys.Operator) Who { return Who{Person{o.Name, string(o.Role)}} }
+func newWho(o *keys.Operator) *Who { return &Who{Person{o.Name, string(o.Role)}} }
 
-func (a *API) login(r *request) (any, error) {
-	var in keys.Login
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
+func (a *API) login(r *request, in *keys.Login) (*Who, error) {
 	in.From, in.Agent = addressOf(r.Request), r.UserAgent()
-	text, who, err := a.Operators.Login(r.Context(), &in)
+	text, who, err := a.Operators.Login(r.Context(), in)
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +42,9 @@ func (a *API) login(r *request) (any, error) {
 	return newWho(who), nil
 }
 
-func (a *API) whoAmI(r *request) (any, error) { return newWho(r.who), nil }
+func (a *API) whoAmI(r *request) (*Who, error) { return newWho(r.who), nil }
 
-func (a *API) logout(r *request) (any, error) {
+func (a *API) logout(r *request) (*Done, error) {
 	if r.who.Session == "" {
 		return nil, llm.Errorf(llm.NotFound, "This is no session.")
 	}
@@ -58,7 +54,7 @@ func (a *API) logout(r *request) (any, error) {
 	gone := cookieOf("")
 	gone.MaxAge = -1
 	r.header.Add("Set-Cookie", gone.String())
-	return Done{"logged out"}, nil
+	return &Done{"logged out"}, nil
 }
 
 // Done is the answer of what has nothing else to say.
@@ -78,7 +74,12 @@ type Session struct {
 	Current bool      `json:"current"` // it is the one that asks
 }
 
-func (a *API) listSessions(r *request) (any, error) {
+// SessionList is the answer of GET /api/v1/sessions.
+type SessionList struct {
+	Sessions []Session `json:"sessions"`
+}
+
+func (a *API) listSessions(r *request) (*SessionList, error) {
 	rows, err := a.Operators.Sessions(r.Context())
 	if err != nil {
 		return nil, err
@@ -94,12 +95,10 @@ func (a *API) listSessions(r *request) (any, error) {
 			Current: row.ID == r.who.Session,
 		})
 	}
-	return struct {
-		Sessions []Session `json:"sessions"`
-	}{list}, nil
+	return &SessionList{list}, nil
 }
 
-func (a *API) endSession(r *request) (any, error) {
+func (a *API) endSession(r *request) (*Done, error) {
 	id := r.PathValue("session")
 	rows, err := a.Operators.Sessions(r.Context())
 	if err != nil {
@@ -108,7 +107,7 @@ func (a *API) endSession(r *request) (any, error) {
 	if !slices.ContainsFunc(rows, func(s store.Session) bool { return s.ID == id && mayEnd(r.who, &s) }) {
 		return nil, llm.Errorf(llm.NotFound, "There is no session %q.", id)
 	}
-	return Done{"ended"}, a.Operators.Logout(r.Context(), id)
+	return &Done{"ended"}, a.Operators.Logout(r.Context(), id)
 }
 
 // mayEnd reports whether somebody may see and end a session: an owner any,

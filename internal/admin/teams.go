@@ -1,9 +1,7 @@
 package admin
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/budget"
@@ -75,8 +73,8 @@ func (a *API) budgetsNow(ctx context.Context, owner string, list []budget.Budget
 	return out, nil
 }
 
-func newTeam(t *keys.Team) Team {
-	out := Team{ID: t.ID, Name: t.Name, Budgets: newBudgets(t.Budgets), Limits: t.Limits, Created: fromMs(t.Created)}
+func newTeam(t *keys.Team) *Team {
+	out := &Team{ID: t.ID, Name: t.Name, Budgets: newBudgets(t.Budgets), Limits: t.Limits, Created: fromMs(t.Created)}
 	if t.Parent != nil {
 		out.Parent = t.Parent.Name
 	}
@@ -84,13 +82,18 @@ func newTeam(t *keys.Team) Team {
 }
 
 // teamNow is a team with what was spent of its budgets.
-func (a *API) teamNow(ctx context.Context, t *keys.Team) (out Team, err error) {
+func (a *API) teamNow(ctx context.Context, t *keys.Team) (out *Team, err error) {
 	out = newTeam(t)
 	out.Budgets, err = a.budgetsNow(ctx, t.ID, t.Budgets)
 	return out, err
 }
 
-func (a *API) listTeams(r *request) (any, error) {
+// TeamList is the answer of GET /api/v1/teams.
+type TeamList struct {
+	Teams []Team `json:"teams"`
+}
+
+func (a *API) listTeams(r *request) (*TeamList, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
@@ -100,19 +103,13 @@ func (a *API) listTeams(r *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, out)
+		list = append(list, *out)
 	}
-	return struct {
-		Teams []Team `json:"teams"`
-	}{list}, nil
+	return &TeamList{list}, nil
 }
 
-func (a *API) createTeam(r *request) (any, error) {
-	var in keys.NewTeam
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
-	t, err := a.Keys.CreateTeam(r.Context(), in)
+func (a *API) createTeam(r *request, in *keys.NewTeam) (*Team, error) {
+	t, err := a.Keys.CreateTeam(r.Context(), *in)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +117,7 @@ func (a *API) createTeam(r *request) (any, error) {
 	return newTeam(t), nil
 }
 
-func (a *API) showTeam(r *request) (any, error) {
+func (a *API) showTeam(r *request) (*Team, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
@@ -149,14 +146,10 @@ type teamChange struct {
 	Limits *limit.Rates `json:"limits"`
 }
 
-func (a *API) changeTeam(r *request) (any, error) {
-	var body json.RawMessage
-	if err := decode(r.Body, &body); err != nil {
-		return nil, err
-	}
+func (a *API) changeTeam(r *request, change *partial[teamChange]) (*Team, error) {
 	t, err := a.Keys.ChangeTeam(r.Context(), r.PathValue("team"), func(n *keys.NewTeam) error {
 		in := teamChange{n, &n.Parent, &n.Limits}
-		err := decode(bytes.NewReader(body), &in)
+		err := change.over(&in)
 		n.Parent, n.Limits = orZero(in.Parent), orZero(in.Limits)
 		return err
 	})
@@ -167,7 +160,7 @@ func (a *API) changeTeam(r *request) (any, error) {
 	return a.teamNow(r.Context(), t)
 }
 
-func (a *API) deleteTeam(r *request) (any, error) {
+func (a *API) deleteTeam(r *request) (*Team, error) {
 	t, err := a.Keys.DeleteTeam(r.Context(), r.PathValue("team"))
 	if err != nil {
 		return nil, err

@@ -25,31 +25,27 @@ type TokenList struct {
 	Tokens []Token `json:"tokens"`
 }
 
-func newToken(t *store.AdminToken, text string) Token {
-	return Token{
+func newToken(t *store.AdminToken, text string) *Token {
+	return &Token{
 		ID: t.ID, Token: text, Name: t.Name, Scopes: t.Scopes, By: t.By, Created: fromMs(t.Created), Expires: fromMs(t.Expires),
 		Expired: t.Expires != 0 && t.Expires <= time.Now().UnixMilli(),
 	}
 }
 
-func (a *API) listTokens(r *request) (any, error) {
+func (a *API) listTokens(r *request) (*TokenList, error) {
 	rows, err := a.Operators.Tokens(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	out := TokenList{[]Token{}}
+	out := &TokenList{[]Token{}}
 	for i := range rows {
-		out.Tokens = append(out.Tokens, newToken(&rows[i], ""))
+		out.Tokens = append(out.Tokens, *newToken(&rows[i], ""))
 	}
 	return out, nil
 }
 
-func (a *API) createToken(r *request) (any, error) {
-	var in keys.NewAdminToken
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
-	text, t, err := a.Operators.CreateToken(r.Context(), in, r.who)
+func (a *API) createToken(r *request, in *keys.NewAdminToken) (*Token, error) {
+	text, t, err := a.Operators.CreateToken(r.Context(), *in, r.who)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +53,7 @@ func (a *API) createToken(r *request) (any, error) {
 	return newToken(t, text), nil
 }
 
-func (a *API) revokeToken(r *request) (any, error) {
+func (a *API) revokeToken(r *request) (*Token, error) {
 	t, err := a.Operators.RevokeToken(r.Context(), r.PathValue("token"))
 	if err != nil {
 		return nil, err

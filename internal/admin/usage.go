@@ -174,7 +174,7 @@ func dimensionNames() string {
 	return strings.Join(all[:last], ", ") + " and " + all[last]
 }
 
-func (a *API) usage(r *request) (any, error) {
+func (a *API) usage(r *request) (*Usage, error) {
 	q := r.URL.Query()
 	zone, err := parseZone(q.Get("zone"))
 	if err != nil {
@@ -195,7 +195,7 @@ func (a *API) usage(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Usage{Sum: newSum(&total[0].Sums), By: []string{}, Zone: zone.String(), Groups: []UsageRow{}}
+	out := &Usage{Sum: newSum(&total[0].Sums), By: []string{}, Zone: zone.String(), Groups: []UsageRow{}}
 	if len(by) == 0 {
 		return out, nil
 	}

@@ -23,18 +23,18 @@ type UserList struct {
 	Users []User `json:"users"`
 }
 
-func (a *API) newUser(u *store.User) User {
-	return User{ID: u.ID, Name: u.Name, Role: u.Role, Team: a.teamName(u.TeamID), Created: fromMs(u.Created)}
+func (a *API) newUser(u *store.User) *User {
+	return &User{ID: u.ID, Name: u.Name, Role: u.Role, Team: a.teamName(u.TeamID), Created: fromMs(u.Created)}
 }
 
-func (a *API) listUsers(r *request) (any, error) {
+func (a *API) listUsers(r *request) (*UserList, error) {
 	rows, err := a.Operators.Users(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	out := UserList{[]User{{ID: keys.AdminUser, Name: keys.AdminUser, Role: string(keys.Owner)}}}
+	out := &UserList{[]User{{ID: keys.AdminUser, Name: keys.AdminUser, Role: string(keys.Owner)}}}
 	for i := range rows {
-		out.Users = append(out.Users, a.newUser(&rows[i]))
+		out.Users = append(out.Users, *a.newUser(&rows[i]))
 	}
 	return out, nil
 }
@@ -51,15 +51,11 @@ func (a *API) toTeamID(ref *string) error {
 	return err
 }
 
-func (a *API) createUser(r *request) (any, error) {
-	var in keys.NewUser
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
+func (a *API) createUser(r *request, in *keys.NewUser) (*User, error) {
 	if err := a.toTeamID(&in.Team); err != nil {
 		return nil, err
 	}
-	password, u, err := a.Operators.CreateUser(r.Context(), in)
+	password, u, err := a.Operators.CreateUser(r.Context(), *in)
 	if err != nil {
 		return nil, err
 	}
@@ -69,15 +65,11 @@ func (a *API) createUser(r *request) (any, error) {
 	return out, nil
 }
 
-func (a *API) changeUser(r *request) (any, error) {
-	var in keys.UserChange
-	if err := decode(r.Body, &in); err != nil {
-		return nil, err
-	}
+func (a *API) changeUser(r *request, in *keys.UserChange) (*User, error) {
 	if err := a.toTeamID(in.Team); err != nil {
 		return nil, err
 	}
-	u, err := a.Operators.ChangeUser(r.Context(), r.PathValue("user"), in)
+	u, err := a.Operators.ChangeUser(r.Context(), r.PathValue("user"), *in)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +77,7 @@ func (a *API) changeUser(r *request) (any, error) {
 	return a.newUser(u), nil
 }
 
-func (a *API) deleteUser(r *request) (any, error) {
+func (a *API) deleteUser(r *request) (*User, error) {
 	u, err := a.Operators.DeleteUser(r.Context(), r.PathValue("user"))
 	if err != nil {
 		return nil, err
