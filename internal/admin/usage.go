@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/store"
@@ -141,8 +142,8 @@ func parseTime(param, text string, zone *time.Location) (time.Time, error) {
 
 // parseZone reads the name of a time zone; "" is UTC.
 func parseZone(name string) (*time.Location, error) {
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" { // the gateway's own zone is nobody else's business
+	zone, err := budget.Location(name)
+	if err != nil {
 		return nil, llm.InvalidParam("invalid_value", "zone", "zone is the name of a time zone such as Europe/Berlin; there is none %q.", name)
 	}
 	return zone, nil

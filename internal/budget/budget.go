@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // budgets begin anew by the clock of a zone, on machines without a list of zones too
 
 	"github.com/limen-gateway/limen/internal/money"
 )
@@ -81,7 +80,7 @@ func (b Budget) Check() error {
 	if b.Period == Total && b.Zone != "" {
 		return errors.New("a budget in total never begins anew, so it has no time zone")
 	}
-	if _, err := location(b.Zone); err != nil {
+	if _, err := Location(b.Zone); err != nil {
 		return fmt.Errorf("%q is no time zone: write one as Europe/Berlin", b.Zone)
 	}
 	return nil
@@ -123,19 +122,10 @@ func (b Budget) zone() string {
 	return b.Zone
 }
 
-// location is a zone by its name. That of the machine is none: replicas may
-// differ in it.
-func location(name string) (*time.Location, error) {
-	if name == "Local" {
-		return nil, errors.New("the machine's own zone")
-	}
-	return time.LoadLocation(name)
-}
-
 // Window is the window of time that a budget is in: when it began and when the
 // next begins. Both are zero for a total.
 func (b Budget) Window(now time.Time) (begins, renews time.Time) {
-	zone, err := location(b.zone())
+	zone, err := Location(b.zone())
 	if err != nil {
 		zone = time.UTC // Check let it pass on another machine
 	}
