@@ -91,7 +91,7 @@ func (s *Server) auditedLogin(op *operation, r *request) (any, error) {
 func newChange(op *operation, r *request) *store.Change {
 	now := time.Now()
 	return &store.Change{
-		ID: fmt.Sprintf("%012x%x", now.UnixMilli(), rand.Text()[:8]), At: now.UnixMilli(),
+		ID: fmt.Sprintf("%016x%x", now.UnixNano(), rand.Text()[:8]), At: now.UnixMilli(),
 		Who: r.who.Name, Via: string(r.who.Via), Address: r.who.From, Operation: op.method + " " + op.path, Object: named(op, r),
 	}
 }
