@@ -145,7 +145,7 @@ type Model struct {
 type Health struct {
 	Target        string    `json:"target"`
 	Account       string    `json:"account"`
-	State         string    `json:"state"`
+	State         string    `json:"state" enum:"ok half-open cooling"`
 	Until         time.Time `json:"until,omitzero"` // while it is cooling
 	LastError     string    `json:"last_error,omitempty"`
 	Failed        time.Time `json:"failed,omitzero"`

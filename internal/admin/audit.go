@@ -24,7 +24,7 @@ type Change struct {
 	ID        string    `json:"id"`
 	Time      time.Time `json:"time"`
 	Who       string    `json:"who"`
-	Via       string    `json:"via"` // password, session, token, socket, directory
+	Via       string    `json:"via" enum:"password session token socket directory"`
 	From      string    `json:"from,omitempty"`
 	Operation string    `json:"operation"`
 	Object    string    `json:"object,omitempty"`  // what it was done to

@@ -17,8 +17,8 @@ type Key struct {
 	Name       string      `json:"name"`
 	Owner      string      `json:"owner,omitempty"`
 	Prefix     string      `json:"prefix"`
-	Status     string      `json:"status"`         // active, revoked, expired
-	Team       string      `json:"team,omitempty"` // name of the one that it belongs to
+	Status     string      `json:"status" enum:"active revoked expired"` // active, revoked, expired
+	Team       string      `json:"team,omitempty"`                       // name of the one that it belongs to
 	Budgets    []Budget    `json:"budgets"`
 	Limits     limit.Rates `json:"limits,omitzero"`
 	Models     []string    `json:"models"`

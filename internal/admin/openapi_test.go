@@ -12,6 +12,9 @@ import (
 // Every operation is in the description, and nothing else.
 func TestOpenAPI(t *testing.T) {
 	s := newServer(t)
+	if _, err := s.api.openAPI(nil); err != nil {
+		t.Fatal(err)
+	}
 	w := httptest.NewRecorder()
 	s.Local("socket").ServeHTTP(w, httptest.NewRequest("GET", root+"/openapi.json", nil))
 	var doc OpenAPI
@@ -35,8 +38,14 @@ func TestOpenAPI(t *testing.T) {
 		if (len(said.Security) == 0) != op.access.unknown || said.Audited != op.change || fmt.Sprint(said.Roles) != fmt.Sprint(op.access.roles) {
 			t.Errorf("%s %s is described as %+v", op.method, op.path, said)
 		}
+		if done, _ := said.Responses["200"].(map[string]any); done["content"] == nil || fmt.Sprint(done["content"]) == "map[]" {
+			t.Errorf("%s %s does not say what it answers: %v", op.method, op.path, done)
+		}
+		if (said.Body != nil) != (op.in != nil) {
+			t.Errorf("%s %s is described with the body %v", op.method, op.path, said.Body)
+		}
 		for _, name := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(op.path, -1) {
-			if len(said.Parameters) == 0 || said.Parameters[0] != (apiParameter{name[1], "path", true, apiSchema{"string"}}) {
+			if len(said.Parameters) == 0 || said.Parameters[0].Name != name[1] || said.Parameters[0].In != "path" || !said.Parameters[0].Required {
 				t.Errorf("%s %s has the parameters %+v", op.method, op.path, said.Parameters)
 			}
 		}

@@ -26,7 +26,7 @@ type Route struct {
 // Routed says where it would go.
 type Routed struct {
 	Model    string        `json:"model"`
-	Strategy string        `json:"strategy"`
+	Strategy string        `json:"strategy" enum:"weighted ordered latency busy price"`
 	Affinity Affinity      `json:"affinity"`
 	Targets  []RouteTarget `json:"targets"` // in the order in which they would be asked; then the others
 	// Refused is what the client would be told where no target would be asked.

@@ -25,11 +25,11 @@ type Who struct {
 
 // Person is a user as everybody may know it.
 type Person struct {
-	Name string `json:"name"`
-	Role string `json:"role,omitempty"` // none for a token
+	Name string    `json:"name"`
+	Role keys.Role `json:"role,omitempty"` // none for a token
 }
 
-func newWho(o *keys.Operator) *Who { return &Who{Person{o.Name, string(o.Role)}} }
+func newWho(o *keys.Operator) *Who { return &Who{Person{o.Name, o.Role}} }
 
 func (a *API) login(r *request, in *keys.Login) (*Who, error) {
 	in.From, in.Agent = addressOf(r.Request), r.UserAgent()

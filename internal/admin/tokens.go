@@ -13,7 +13,7 @@ type Token struct {
 	ID      string    `json:"id"`
 	Token   string    `json:"token,omitempty"`
 	Name    string    `json:"name"`
-	Scopes  []string  `json:"scopes"`
+	Scopes  []string  `json:"scopes" enum:"read keys config usage"`
 	By      string    `json:"created_by"`
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires,omitzero"`

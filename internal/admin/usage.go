@@ -73,7 +73,7 @@ type UsageRow struct {
 // Usage is the answer of GET /api/v1/usage: the sum of all, and by groups.
 type Usage struct {
 	Sum
-	By     []string   `json:"by"`
+	By     []string   `json:"by" enum:"hour day week month key team model provider upstream_model tag"`
 	Zone   string     `json:"zone"`
 	Groups []UsageRow `json:"groups"`
 }

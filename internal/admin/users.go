@@ -12,7 +12,7 @@ import (
 type User struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
-	Role     string    `json:"role"`
+	Role     keys.Role `json:"role"`
 	Team     string    `json:"team,omitempty"` // name
 	Password string    `json:"password,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
@@ -24,7 +24,7 @@ type UserList struct {
 }
 
 func (a *API) newUser(u *store.User) *User {
-	return &User{ID: u.ID, Name: u.Name, Role: u.Role, Team: a.teamName(u.TeamID), Created: fromMs(u.Created)}
+	return &User{ID: u.ID, Name: u.Name, Role: keys.Role(u.Role), Team: a.teamName(u.TeamID), Created: fromMs(u.Created)}
 }
 
 func (a *API) listUsers(r *request) (*UserList, error) {
@@ -32,7 +32,7 @@ func (a *API) listUsers(r *request) (*UserList, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &UserList{[]User{{ID: keys.AdminUser, Name: keys.AdminUser, Role: string(keys.Owner)}}}
+	out := &UserList{[]User{{ID: keys.AdminUser, Name: keys.AdminUser, Role: keys.Owner}}}
 	for i := range rows {
 		out.Users = append(out.Users, *a.newUser(&rows[i]))
 	}

@@ -55,7 +55,7 @@ func (s Scopes) Names() (names []string) {
 // NewAdminToken describes a token to make.
 type NewAdminToken struct {
 	Name    string    `json:"name"`
-	Scopes  []string  `json:"scopes"`
+	Scopes  []string  `json:"scopes" enum:"read keys config usage"`
 	Expires time.Time `json:"expires,omitzero"`
 }
 
