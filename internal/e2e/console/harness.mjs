@@ -11,10 +11,11 @@ import { chromium } from 'playwright-core';
 const binary = path.resolve(process.env.LIMEN_BIN ?? 'limen');
 const patience = 60_000;
 
-export async function openHouse() {
+// openHouse starts one, with more in its configuration.
+export async function openHouse(more = '') {
   const dir = await mkdtemp(path.join(tmpdir(), 'limen-console-'));
   const file = path.join(dir, 'limen.yaml');
-  await writeFile(file, `listen: 127.0.0.1:0\ndata: ${path.join(dir, 'data')}\n`);
+  await writeFile(file, `listen: 127.0.0.1:0\ndata: ${path.join(dir, 'data')}\n${more}`);
   const gateway = spawn(binary, ['serve', '--config', file], { env: { PATH: process.env.PATH }, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise((resolve) => gateway.once('exit', resolve));
   process.once('exit', () => gateway.kill('SIGKILL'));
@@ -22,7 +23,7 @@ export async function openHouse() {
   const word = (name) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(welcome)[1];
   const base = word('Base URL');
   const house = { base, origin: new URL(base).origin, key: word('API key'), password: word('Admin password') };
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM_BIN ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+  let browser;
   return {
     ...house,
     admin: async (method, at, body) => {
@@ -37,6 +38,7 @@ export async function openHouse() {
     // visit opens the console in a browser of its own. Whatever a script of a page throws, every
     // dialog and every request to another host is a fault.
     visit: async (options = {}) => {
+      browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM_BIN ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
       const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
       context.setDefaultTimeout(patience);
       const page = await context.newPage();
@@ -49,7 +51,7 @@ export async function openHouse() {
       return { page, faults, leave: async () => { await context.close(); assert.deepEqual(faults, []); } };
     },
     close: async () => {
-      await browser.close();
+      await browser?.close();
       gateway.kill('SIGTERM');
       await ended;
       await rm(dir, { recursive: true, force: true, maxRetries: 5 });
