@@ -123,7 +123,7 @@ func (d *Data) stateKey(ctx context.Context, databaseURL string) ([]byte, error)
 	text := os.Getenv(stateKeyEnv)
 	if text == "" {
 		var err error
-		made := hex.EncodeToString(randomBytes(state.KeySize))
+		made := hex.EncodeToString(randomBytes(seal.KeySize))
 		if databaseURL != "" {
 			text, err = d.Store.InitSetting(ctx, store.SettingStateKey, made)
 		} else {
@@ -134,8 +134,8 @@ func (d *Data) stateKey(ctx context.Context, databaseURL string) ([]byte, error)
 		}
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(text))
-	if err != nil || len(key) != state.KeySize {
-		return nil, fmt.Errorf("the key of stored responses (%s or the file %s) must have %d hexadecimal digits", stateKeyEnv, stateKeyName, 2*state.KeySize)
+	if err != nil || len(key) != seal.KeySize {
+		return nil, fmt.Errorf("the key of stored responses (%s or the file %s) must have %d hexadecimal digits", stateKeyEnv, stateKeyName, 2*seal.KeySize)
 	}
 	return key, nil
 }

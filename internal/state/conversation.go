@@ -10,6 +10,7 @@ import (
 	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/jsonedit"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -201,15 +202,15 @@ func (k *Keeper) conversationObject(c *store.Conversation) ([]byte, error) {
 
 // closeText closes what the store takes as text.
 func (k *Keeper) closeText(owner, content string) string {
-	return base64.StdEncoding.EncodeToString(k.box.close(owner, []byte(content)))
+	return base64.StdEncoding.EncodeToString(k.box.Close(owner, []byte(content)))
 }
 
 func (k *Keeper) openText(owner, closed string) ([]byte, error) {
 	box, err := base64.StdEncoding.DecodeString(closed)
 	if err != nil {
-		return nil, errBox
+		return nil, seal.ErrBox
 	}
-	return k.box.open(nil, owner, box)
+	return k.box.Open(nil, owner, box)
 }
 
 func (k *Keeper) conversation(ctx context.Context, owner, id string) (*store.Conversation, error) {

@@ -50,7 +50,7 @@ func (k *Keeper) Own(ctx context.Context, e *Elsewhere) error {
 		Created: now, Expires: now.Add(k.settings.Load().Retention),
 	}
 	if e.Running {
-		r.Status, r.Body = statusQueued, k.box.close(e.Owner, []byte(e.Model))
+		r.Status, r.Body = statusQueued, k.box.Close(e.Owner, []byte(e.Model))
 	}
 	err := k.store.InsertResponse(ctx, r)
 	if errors.Is(err, store.ErrConflict) {
@@ -99,7 +99,7 @@ func (k *Keeper) Disown(ctx context.Context, e *Elsewhere) error {
 func (k *Keeper) elsewhere(r *store.Response) error {
 	e := &Elsewhere{Owner: r.Owner, ID: r.ID, Provider: r.Provider, Running: Running(r.Status)}
 	if len(r.Body) > 0 {
-		model, err := k.box.open(nil, r.Owner, r.Body)
+		model, err := k.box.Open(nil, r.Owner, r.Body)
 		if err != nil {
 			return err
 		}

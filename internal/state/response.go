@@ -16,7 +16,7 @@ func (k *Keeper) Response(ctx context.Context, owner, id string) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	body, err := k.box.open(nil, owner, r.Body)
+	body, err := k.box.Open(nil, owner, r.Body)
 	if err != nil || r.Length <= r.Inputs {
 		return body, err
 	}

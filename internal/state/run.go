@@ -33,7 +33,7 @@ func (t *Turn) Queue(ctx context.Context, response []byte, run Run) error {
 	r := &store.Response{
 		Owner: t.owner, ID: t.ID, Status: statusQueued, Runner: k.runner, Conversation: t.ask.Conversation,
 		Thread: t.from.thread, From: t.from.length, Inputs: t.from.length, Length: t.from.length,
-		Created: t.begun, Expires: t.begun.Add(k.settings.Load().Retention), Body: k.box.close(t.owner, response),
+		Created: t.begun, Expires: t.begun.Add(k.settings.Load().Retention), Body: k.box.Close(t.owner, response),
 	}
 	if err := k.store.InsertResponse(ctx, r); err != nil {
 		return away(err)
@@ -47,14 +47,14 @@ func (t *Turn) Queue(ctx context.Context, response []byte, run Run) error {
 
 // Begin stores that the run's upstream answers.
 func (t *Turn) Begin(ctx context.Context) error {
-	_, err := t.keeper.store.UpdateResponse(ctx, t.owner, t.ID, []string{statusQueued}, statusInProgress, t.keeper.box.close(t.owner, ended(t.queued, statusInProgress, nil, nil)))
+	_, err := t.keeper.store.UpdateResponse(ctx, t.owner, t.ID, []string{statusQueued}, statusInProgress, t.keeper.box.Close(t.owner, ended(t.queued, statusInProgress, nil, nil)))
 	return err
 }
 
 // Fail stores that the run failed, and what came of it, unless it ended
 // otherwise before.
 func (t *Turn) Fail(ctx context.Context, fault []byte) error {
-	_, err := t.keeper.store.UpdateResponse(ctx, t.owner, t.ID, unended, statusFailed, t.keeper.box.close(t.owner, ended(t.queued, statusFailed, fault, t.run.Finished())))
+	_, err := t.keeper.store.UpdateResponse(ctx, t.owner, t.ID, unended, statusFailed, t.keeper.box.Close(t.owner, ended(t.queued, statusFailed, fault, t.run.Finished())))
 	return err
 }
 
@@ -81,7 +81,7 @@ func (k *Keeper) Cancel(ctx context.Context, owner, id string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := k.box.open(nil, owner, r.Body)
+	body, err := k.box.Open(nil, owner, r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (k *Keeper) Cancel(ctx context.Context, owner, id string) ([]byte, error) {
 	if t != nil {
 		output = t.run.Finished()
 	}
-	if _, err := k.store.UpdateResponse(ctx, owner, id, unended, statusCancelled, k.box.close(owner, ended(body, statusCancelled, nil, output))); err != nil {
+	if _, err := k.store.UpdateResponse(ctx, owner, id, unended, statusCancelled, k.box.Close(owner, ended(body, statusCancelled, nil, output))); err != nil {
 		return nil, unread(err)
 	}
 	if t != nil {
@@ -149,11 +149,11 @@ const lost = `{"code":"server_error","message":"The gateway was stopped while it
 // markStale ends the runs of processes that are gone.
 func (k *Keeper) markStale(ctx context.Context, now time.Time, log *slog.Logger) {
 	_, err := k.store.MarkStale(ctx, now, func(r store.Response) []byte {
-		body, err := k.box.open(nil, r.Owner, r.Body)
+		body, err := k.box.Open(nil, r.Owner, r.Body)
 		if err != nil {
 			return r.Body // whoever reads it is told
 		}
-		return k.box.close(r.Owner, ended(body, statusFailed, []byte(lost), nil))
+		return k.box.Close(r.Owner, ended(body, statusFailed, []byte(lost), nil))
 	})
 	if err != nil && ctx.Err() == nil {
 		log.Warn("background responses whose process is gone could not be ended", "error", err)
@@ -163,7 +163,7 @@ func (k *Keeper) markStale(ctx context.Context, now time.Time, log *slog.Logger)
 // KeepEvents stores a part of the run's stream: events as JSON objects, the
 // first of which has that number.
 func (t *Turn) KeepEvents(ctx context.Context, first int64, events [][]byte) error {
-	return t.keeper.store.AppendEvents(ctx, t.owner, t.ID, first, t.keeper.box.close(t.owner, bytes.Join(events, newline)))
+	return t.keeper.store.AppendEvents(ctx, t.owner, t.ID, first, t.keeper.box.Close(t.owner, bytes.Join(events, newline)))
 }
 
 var newline = []byte{'\n'}
@@ -180,7 +180,7 @@ func (k *Keeper) Events(ctx context.Context, owner, id string, after int64) (eve
 		return nil, "", unread(err)
 	}
 	for _, part := range parts {
-		text, err := k.box.open(nil, owner, part.Body)
+		text, err := k.box.Open(nil, owner, part.Body)
 		if err != nil {
 			return nil, "", err
 		}

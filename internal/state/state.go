@@ -20,6 +20,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/lru"
+	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -32,7 +33,7 @@ type Settings struct {
 // Keeper opens and commits turns. It is safe for concurrent use.
 type Keeper struct {
 	store    *store.Store
-	box      box
+	box      seal.Box
 	pasts    *lru.Cache[lineKey, past]
 	settings atomic.Pointer[Settings]
 	alone    bool   // no other process has the store
@@ -50,11 +51,11 @@ type lineKey struct{ owner, thread string }
 // pastsLimit is how much of what is kept stays in memory, in bytes.
 const pastsLimit = 64 << 20
 
-// New makes a keeper that closes what it keeps with a key of [KeySize] bytes.
+// New makes a keeper that closes what it keeps with a key of [seal.KeySize] bytes.
 // alone says that no other process has the store. Apply must be called before
 // it is used.
 func New(st *store.Store, key []byte, alone bool) (*Keeper, error) {
-	b, err := newBox(key)
+	b, err := seal.NewBox(key)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (k *Keeper) read(ctx context.Context, owner, thread string, length int64) (
 
 // item opens a kept item.
 func (k *Keeper) item(owner string, kept store.Item) (item, error) {
-	json, err := k.box.open(nil, owner, kept.Body)
+	json, err := k.box.Open(nil, owner, kept.Body)
 	if err != nil {
 		return item{}, err
 	}

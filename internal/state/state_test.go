@@ -19,6 +19,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/llm"
+	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const owner = "key_a"
 
-var key = bytes.Repeat([]byte{7}, KeySize)
+var key = bytes.Repeat([]byte{7}, seal.KeySize)
 
 func openStore(t *testing.T, dir string) *store.Store {
 	t.Helper()
@@ -169,7 +170,7 @@ func TestLongChain(t *testing.T) {
 	sees(t, k, previous, want...)
 	previous = take(t, k, "on", previous, "still")
 	sees(t, k, previous, append(want, "still", "Re: still")...)
-	if _, err := another().Open(t.Context(), owner, "x", ask(previous, user("x")), nil); !errors.Is(err, errBox) {
+	if _, err := another().Open(t.Context(), owner, "x", ask(previous, user("x")), nil); !errors.Is(err, seal.ErrBox) {
 		t.Errorf("what cannot be opened: got %v", err)
 	}
 }

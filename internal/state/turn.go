@@ -306,7 +306,7 @@ func (t *Turn) put(ctx context.Context, status string, body []byte, output []ite
 	turn := &store.Turn{
 		Response: store.Response{
 			Owner: t.owner, ID: t.ID, Conversation: t.ask.Conversation, Status: status,
-			Created: t.begun, Expires: now.Add(k.settings.Load().Retention), Body: k.box.close(t.owner, body),
+			Created: t.begun, Expires: now.Add(k.settings.Load().Retention), Body: k.box.Close(t.owner, body),
 		},
 		Base: t.from.thread, BaseLength: t.from.length,
 		Input: t.closed(input, now), Output: t.closed(output, now),
@@ -329,7 +329,7 @@ func (t *Turn) closed(items []item, now time.Time) []store.Item {
 	kept := make([]store.Item, 0, len(items))
 	for _, it := range items {
 		if !it.passing {
-			kept = append(kept, store.Item{ID: it.id[:min(len(it.id), longestID)], Created: now, Body: t.keeper.box.close(t.owner, it.json)})
+			kept = append(kept, store.Item{ID: it.id[:min(len(it.id), longestID)], Created: now, Body: t.keeper.box.Close(t.owner, it.json)})
 		}
 	}
 	return kept

@@ -1,4 +1,4 @@
-package state
+package seal
 
 import (
 	"bytes"
@@ -12,23 +12,24 @@ import (
 	"sync"
 )
 
-// box closes what is kept so that a copy of the store alone tells nothing:
+// Box closes what is kept so that a copy of the store alone tells nothing:
 // compressed where that pays, then sealed with AES-256-GCM, bound to its owner.
-type box struct{ aead cipher.AEAD }
+type Box struct{ aead cipher.AEAD }
 
-// KeySize is the length of the key that closes what is kept, in bytes.
+// KeySize is the length of a box's key, in bytes.
 const KeySize = 32
 
-func newBox(key []byte) (box, error) {
+// NewBox makes a box of a key of [KeySize] bytes.
+func NewBox(key []byte) (Box, error) {
 	if len(key) != KeySize {
-		return box{}, fmt.Errorf("state: the key has %d bytes, want %d", len(key), KeySize)
+		return Box{}, fmt.Errorf("seal: the key has %d bytes, want %d", len(key), KeySize)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return box{}, err
+		return Box{}, err
 	}
 	aead, err := cipher.NewGCM(block)
-	return box{aead}, err
+	return Box{aead}, err
 }
 
 // How the content of a box is written, its first byte.
@@ -52,8 +53,8 @@ var deflaters = sync.Pool{New: func() any {
 	return w
 }}
 
-// close returns content closed for an owner.
-func (b box) close(owner string, content []byte) []byte {
+// Close returns content closed for an owner.
+func (b Box) Close(owner string, content []byte) []byte {
 	inside := make([]byte, b.aead.NonceSize(), b.aead.NonceSize()+1+len(content)+b.aead.Overhead())
 	rand.Read(inside) // never fails
 	nonce := inside
@@ -76,17 +77,18 @@ func deflate(dst, content []byte) []byte {
 	return out.Bytes()
 }
 
-var errBox = errors.New("state: what is kept cannot be opened: it was changed, or closed with another key")
+// ErrBox is what Open returns for what was not closed so.
+var ErrBox = errors.New("seal: what is kept cannot be opened: it was changed, or closed with another key")
 
-// open appends what was closed for an owner to dst.
-func (b box) open(dst []byte, owner string, closed []byte) ([]byte, error) {
+// Open appends what was closed for an owner to dst.
+func (b Box) Open(dst []byte, owner string, closed []byte) ([]byte, error) {
 	size := b.aead.NonceSize()
 	if len(closed) < size {
-		return nil, errBox
+		return nil, ErrBox
 	}
 	inside, err := b.aead.Open(nil, closed[:size], closed[size:], []byte(owner))
 	if err != nil || len(inside) == 0 {
-		return nil, errBox
+		return nil, ErrBox
 	}
 	if inside[0] == plain {
 		return append(dst, inside[1:]...), nil
@@ -94,7 +96,7 @@ func (b box) open(dst []byte, owner string, closed []byte) ([]byte, error) {
 	out := bytes.NewBuffer(dst)
 	r := flate.NewReader(bytes.NewReader(inside[1:]))
 	if n, err := io.Copy(out, io.LimitReader(r, maxOpened+1)); err != nil || n > maxOpened {
-		return nil, errBox
+		return nil, ErrBox
 	}
 	return out.Bytes(), nil
 }
