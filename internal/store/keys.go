@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 )
 
 // Key is a client's API key as stored: the secret itself is not.
@@ -57,14 +56,7 @@ func (s *Store) Keys(ctx context.Context) ([]Key, int64, error) {
 
 // KeysRevision counts the changes to the keys and to the teams.
 func (s *Store) KeysRevision(ctx context.Context) (int64, error) {
-	value, err := s.Setting(ctx, settingKeysRevision)
-	if errors.Is(err, ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(value, 10, 64)
+	return s.revision(ctx, settingKeysRevision)
 }
 
 // CreateKey stores a new key.
@@ -136,14 +128,11 @@ func (s *Store) RotateKey(ctx context.Context, id, hash string, oldUntil int64) 
 }
 
 // changeKeys runs one change and counts it. It returns ErrNotFound when the
-// change met no row. It counts first: so changes wait for one another, and what
-// one finds to be so stays so until it is done.
+// change met no row.
 func (s *Store) changeKeys(ctx context.Context, change func(*sql.Tx) (sql.Result, error)) error {
 	return s.inTx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO settings (name, value) VALUES ($1, '1')
-			ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)`, settingKeysRevision)
-		if err != nil {
-			return fmt.Errorf("store: %w", err)
+		if err := countChange(ctx, tx, settingKeysRevision); err != nil {
+			return err
 		}
 		result, err := change(tx)
 		if err != nil {

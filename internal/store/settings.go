@@ -19,6 +19,8 @@ const (
 	// settingKeysRevision counts the changes to the keys, so that replicas
 	// notice them with one cheap read.
 	settingKeysRevision = "keys_revision"
+	// settingConfigRevision counts those to the configuration and its secrets.
+	settingConfigRevision = "config_revision"
 )
 
 // Setting returns a setting's value, or ErrNotFound.
