@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/arrivals"
 	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/keys"
@@ -31,6 +32,7 @@ type API struct {
 	Operators *keys.Operators
 	Catalog   *catalog.Catalog // nil without a running gateway
 	Ledger    *ledger.Ledger
+	Arrivals  *arrivals.Log // nil without a running gateway
 	Store     *store.Store
 	Log       *slog.Logger
 	Version   string

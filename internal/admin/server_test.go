@@ -99,7 +99,7 @@ func ofOwner(op *operation) bool {
 }
 
 var ofMember = map[string]bool{
-	"GET /openapi.json": true, "GET /keys": true, "GET /keys/{key}": true, "GET /usage": true, "GET /usage/export": true, "GET /calls": true, "GET /calls/{call}": true,
+	"GET /openapi.json": true, "GET /keys": true, "GET /keys/{key}": true, "GET /usage": true, "GET /usage/export": true, "GET /calls": true, "GET /calls/{call}": true, "GET /arrivals": true,
 }
 
 func writes(op *operation) bool   { return op.method != "GET" }

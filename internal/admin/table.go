@@ -85,6 +85,7 @@ func (a *API) table() []operation {
 		{"GET", "/usage", seesUsage, false, gives(a.usage), "by zone since until key team model provider tag", "sums of usage, by groups"},
 		{"GET", "/usage/export", seesUsage, false, streams(a.export, "text/csv", "application/jsonl"), "format status failed cost_min since until key team model provider tag", "all calls, as CSV or lines of JSON"},
 		{"GET", "/calls", seesUsage, false, gives(a.calls), "limit before status failed cost_min since until key team model provider tag", "the newest calls"},
+		{"GET", "/arrivals", seesUsage, false, gives(a.listArrivals), "since key", "what lately came from clients: what was refused, and what is served while somebody asks"},
 		{"GET", "/calls/{call}", seesUsage, false, gives(a.showCall), "", "one call, by its request ID"},
 
 		{"GET", "/users", sees, false, gives(a.listUsers), "", "list users"},

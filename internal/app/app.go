@@ -20,6 +20,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/admin"
 	"github.com/limen-gateway/limen/internal/alert"
+	"github.com/limen-gateway/limen/internal/arrivals"
 	"github.com/limen-gateway/limen/internal/catalog"
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/console"
@@ -81,6 +82,7 @@ type app struct {
 	router  *route.Router
 	gateway *gateway.Gateway
 	alerts  *alert.Sender
+	arrived arrivals.Log
 	config  atomic.Pointer[config.Config]
 	watcher *config.Watcher // nil without a file
 
@@ -132,7 +134,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 			dialect.Anthropic: anthropic.Upstream{}, dialect.Gemini: gemini.Upstream{}, dialect.Bedrock: bedrock.Upstream{},
 		},
 		Seal: a.data.Seal, State: a.data.State,
-		AdminAPI: api.Serve, Console: console.Handler(func() []string { return hosts(a.config.Load(), listener.Addr()) }), Nodes: a.data.Books.Nodes,
+		AdminAPI: api.Serve, Console: console.Handler(func() []string { return hosts(a.config.Load(), listener.Addr()) }), Nodes: a.data.Books.Nodes, Arrivals: &a.arrived,
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,
 			Models:  func() int { return len(a.catalog.Table().All()) },
@@ -297,7 +299,7 @@ func (a *app) reloadNow() error {
 
 func (a *app) adminAPI(localURL string) *admin.Server {
 	return admin.NewServer(&admin.API{
-		Keys: a.data.Keys, Books: a.data.Books, Operators: a.data.Operators, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version, LocalURL: localURL,
+		Keys: a.data.Keys, Books: a.data.Books, Operators: a.data.Operators, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version, LocalURL: localURL, Arrivals: &a.arrived,
 		KeyPrefix: func() string { return a.config.Load().Keys.Prefix },
 		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
 		Reload:    a.reloadNow,

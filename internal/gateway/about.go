@@ -91,6 +91,7 @@ func (g *Gateway) finish(c *Call, x *exchange) {
 		g.logPanic(x, p)
 		g.fail(c, fmt.Errorf("panic: %v", p))
 	}
+	g.came(c, x)
 	if c.launched {
 		return
 	}
@@ -138,8 +139,9 @@ func failureLevel(e *llm.Error) slog.Level {
 	return slog.LevelInfo
 }
 
-// logRefusal logs an exchange that did not become a call.
+// logRefusal logs and remembers an exchange that did not become a call.
 func (g *Gateway) logRefusal(x *exchange, e *llm.Error) {
+	g.turnAway(x, e)
 	attrs := []slog.Attr{
 		slog.String("request_id", x.requestID), slog.String("operation", x.operation),
 		slog.String("method", clip(x.r.Method)), slog.Int("status", x.failures.Status(e)), slog.String("error", e.Kind.String()),

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/arrivals"
 	"github.com/limen-gateway/limen/internal/dialect"
 	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/keys"
@@ -107,6 +108,7 @@ type Gateway struct {
 	sockets  sockets
 	runs     runs
 	nodes    func() int
+	arrivals *arrivals.Log
 }
 
 // Door is a dialect in which clients come in.
@@ -135,6 +137,7 @@ type Parts struct {
 	AdminAPI func(w http.ResponseWriter, r *http.Request, credential string) error
 	Console  http.Handler // everything under /console/
 	Nodes    func() int   // how many gateways share the limits of keys, teams and models
+	Arrivals *arrivals.Log
 }
 
 // New makes a gateway; Apply must be called before it serves.
@@ -142,7 +145,7 @@ func New(p Parts) *Gateway {
 	g := &Gateway{
 		keys: p.Keys, admin: p.Admin, models: p.Models, router: p.Router, ledger: p.Ledger, metrics: p.Metrics,
 		health: p.Health, log: p.Log, calls: p.Calls, adminAPI: p.AdminAPI, console: p.Console,
-		room: newRoom(), doors: p.Doors, outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State, nodes: p.Nodes,
+		room: newRoom(), doors: p.Doors, outbound: p.Outbound, seal: p.Seal, memory: newMemory(), caches: newCacheWatch(), state: p.State, nodes: p.Nodes, arrivals: p.Arrivals,
 	}
 	g.routes = g.routeTable(p.Doors)
 	return g
@@ -219,6 +222,7 @@ type exchange struct {
 	key        *keys.Key        // of the client, where the route takes one
 	compaction compaction       // by which operation the client came
 	session    *state.Session   // of the socket that it came by; nil elsewhere
+	watched    bool             // it is remembered as under way
 }
 
 // enter makes the words of a door those of the exchange; nil changes nothing.

@@ -236,6 +236,7 @@ func (g *Gateway) listModels(x *exchange) {
 	g.models.Await()
 	l := g.catalog.get(g.models.Table(), x.key, modelsFormOf(x.r.Header))
 	x.replyCached(l.body, l.etag)
+	g.comes(x, false)
 }
 
 // showModel answers with one model.

@@ -16,6 +16,7 @@ import (
 func (g *Gateway) call(x *exchange, d Door) (failed *llm.Error) {
 	c := g.begin(x, d)
 	c.meters = x.key.Meters
+	g.comes(x, true)
 	defer c.end()
 	g.metrics.Begin()
 	defer func() { failed = c.Err }()

@@ -273,13 +273,26 @@ func (s *snapshot) unknown(text string, now time.Time) error {
 // wrongKey names the key by its beginning and end, as OpenAI does, so that a
 // person finds out which of several was used.
 func wrongKey(text, format string) *llm.Error {
-	shown := "***"
-	if len(text) > 16 {
-		shown = printable(text[:3]) + "…" + printable(text[len(text)-4:])
-	}
-	e := llm.Errorf(llm.Unauthenticated, format, shown)
+	e := llm.Errorf(llm.Unauthenticated, format, shown(text))
 	e.Code = "invalid_api_key"
 	return e
+}
+
+func shown(text string) string {
+	if len(text) <= 16 {
+		return "***"
+	}
+	return printable(text[:3]) + "…" + printable(text[len(text)-4:])
+}
+
+// Hide makes of a refusal of a key, as its sender is told, what others may
+// read: it names no more of the key than what is public.
+func Hide(message, text string) string {
+	prefix, id := Public(text)
+	if id != "" {
+		id += "_"
+	}
+	return strings.Replace(message, shown(text), prefix+id+"…", 1)
 }
 
 func printable(s string) string {

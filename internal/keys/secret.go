@@ -59,6 +59,74 @@ func parseToken(text, prefix string) (Token, bool) {
 	return Token{ID: tail[:idLen], Hash: sha256.Sum256([]byte(text))}, true
 }
 
+// Public returns what is public of a key, also of one that is wrong or was not
+// copied whole: its prefix and its ID. Either may be empty.
+func Public(text string) (prefix, id string) {
+	for _, prefix := range Prefixes {
+		tail, ok := strings.CutPrefix(text, prefix)
+		if !ok {
+			continue
+		}
+		if id, _, ok := strings.Cut(tail, "_"); ok && len(id) == idLen && strings.IndexFunc(id, func(r rune) bool { return r > 'z' || !isBase62(byte(r)) }) < 0 {
+			return prefix, id
+		}
+		return prefix, ""
+	}
+	return "", ""
+}
+
+// Mask returns a text in which of everything that looks like a key there is
+// no more than what is public of it.
+func Mask(text string) string {
+	var out strings.Builder
+	for rest := text; ; {
+		at, end := findKey(rest)
+		if at < 0 {
+			if out.Len() == 0 {
+				return text
+			}
+			out.WriteString(rest)
+			return out.String()
+		}
+		prefix, id := Public(rest[at:end])
+		if id != "" {
+			id += "_"
+		}
+		out.WriteString(rest[:at] + prefix + id + "…")
+		rest = rest[end:]
+	}
+}
+
+// findKey finds where in a text something that looks like a key begins and
+// ends; -1 where there is none.
+func findKey(text string) (at, end int) {
+	at = -1
+	for _, prefix := range Prefixes {
+		for from := 0; ; {
+			i := strings.Index(text[from:], prefix)
+			if i < 0 {
+				break
+			}
+			i += from
+			from = i + len(prefix)
+			if prefix == "sk-" && i > 0 && isBase62(text[i-1]) {
+				continue // it is the end of a word, such as task
+			}
+			n := from
+			for n < len(text) && (isBase62(text[n]) || text[n] == '_' || text[n] == '-') {
+				n++
+			}
+			if n-from >= idLen {
+				if at < 0 || i < at {
+					at, end = i, n
+				}
+				break
+			}
+		}
+	}
+	return at, end
+}
+
 // newToken makes a key; an empty id makes a new one.
 func newToken(prefix, id string) (text string, token Token) {
 	if id == "" {

@@ -126,3 +126,30 @@ func FuzzParseToken(f *testing.F) {
 		}
 	})
 }
+
+// Of a key, others than its owner read its prefix and ID at most.
+func TestMask(t *testing.T) {
+	text, token := newToken("limen_", "")
+	public := "limen_" + token.ID + "_…"
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"/v1/models", "/v1/models"},
+		{text, public},
+		{"/v1/" + text + "/models", "/v1/" + public + "/models"},
+		{text[:30], public},
+		{text[:18] + "x", "limen_…"},
+		{"a " + text + " and sk-proj-abcdefghijklmnop.", "a " + public + " and sk-…."},
+		{"risk-management-model-of-ours", "risk-management-model-of-ours"},
+		{"sk-short", "sk-short"},
+	} {
+		if got := Mask(c.text); got != c.want {
+			t.Errorf("Mask(%q) = %q, want %q", c.text, got, c.want)
+		}
+	}
+	for _, key := range []string{text, text[:40], "sk-proj-abcdefghijklmnop", "Qw3rTyUi0pAsDfGhJkLzXcVb", "short"} {
+		e := wrongKey(key, "Incorrect API key provided: %s. Copy it whole.")
+		if got := Hide(e.Message, key); strings.Contains(got, key[len(key)-4:]) || !strings.HasSuffix(got, "…. Copy it whole.") {
+			t.Errorf("of %q others read %q", key, got)
+		}
+	}
+}
