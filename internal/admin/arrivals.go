@@ -15,7 +15,7 @@ type Arrivals struct {
 	Note     string              `json:"note,omitempty"`
 }
 
-// listArrivals tells what came, and has what comes within the next minute
+// listArrivals tells what came, and has what comes for a while after
 // remembered as well where it is served.
 func (a *API) listArrivals(r *request) (*Arrivals, error) {
 	if a.Arrivals == nil {

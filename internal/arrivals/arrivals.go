@@ -54,7 +54,7 @@ const (
 	// a client that tries again and again is one arrival.
 	alike = 16
 	// watch is how long what is served is remembered after somebody asked.
-	watch = time.Minute
+	watch = 90 * time.Second
 )
 
 // Log remembers arrivals. The zero value is ready.

@@ -83,8 +83,8 @@ func TestWatch(t *testing.T) {
 		t.Error("a new log is watched")
 	}
 	l.Watch(start)
-	if !l.Watched(at(59)) || l.Watched(at(60)) {
-		t.Errorf("watched after 59 s: %v, after 60 s: %v", l.Watched(at(59)), l.Watched(at(60)))
+	if !l.Watched(at(89)) || l.Watched(at(90)) {
+		t.Errorf("watched after 89 s: %v, after 90 s: %v", l.Watched(at(89)), l.Watched(at(90)))
 	}
 }
 
