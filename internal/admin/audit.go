@@ -32,6 +32,8 @@ type Change struct {
 	// Status is the HTTP status of the outcome. Without one it is not known: the
 	// gateway ended before it was.
 	Status int `json:"status,omitempty"`
+	// Times is how often somebody tried, of logins that failed.
+	Times int64 `json:"times,omitempty"`
 }
 
 // Changes is a page of the audit log, newest first.
@@ -71,11 +73,13 @@ func (s *Server) audited(op *operation, r *request, body []byte) (any, error) {
 	return document, err
 }
 
-// auditedLogin writes down a login that succeeded: before, nobody knows who it
-// is, and who guesses must not fill the store.
+// auditedLogin writes down a login after it: before, nobody knows who it is.
 func (s *Server) auditedLogin(op *operation, r *request) (any, error) {
 	document, err := op.serve(r)
 	if err != nil {
+		if e := llm.AsError(err); r.login != nil && (e.Kind == llm.Unauthenticated || e.Kind == llm.RateLimited) {
+			s.failedLogin(op, r, r.login, e)
+		}
 		return nil, err
 	}
 	c := newChange(op, r)
@@ -91,9 +95,14 @@ func (s *Server) auditedLogin(op *operation, r *request) (any, error) {
 func newChange(op *operation, r *request) *store.Change {
 	now := time.Now()
 	return &store.Change{
-		ID: fmt.Sprintf("%016x%x", now.UnixNano(), rand.Text()[:8]), At: now.UnixMilli(),
+		ID: newChangeID(now), At: now.UnixMilli(),
 		Who: r.who.Name, Via: string(r.who.Via), Address: r.who.From, Operation: op.method + " " + op.path, Object: named(op, r),
 	}
+}
+
+// newChangeID sorts by time.
+func newChangeID(now time.Time) string {
+	return fmt.Sprintf("%016x%x", now.UnixNano(), rand.Text()[:8])
 }
 
 func noAudit(err error) error {
@@ -144,7 +153,14 @@ func (a *API) audit(r *request) (*Changes, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.Store.Changes(r.Context(), r.URL.Query().Get("before"), limit)
+	q := r.URL.Query()
+	filter := store.ChangeFilter{Who: q.Get("who"), On: q.Get("on"), Object: q.Get("object")}
+	if text := q.Get("failed"); text != "" {
+		if filter.Failed, err = strconv.ParseBool(text); err != nil {
+			return nil, llm.InvalidParam("invalid_value", "failed", "failed is true or false.")
+		}
+	}
+	rows, err := a.Store.Changes(r.Context(), filter, q.Get("before"), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +171,9 @@ func (a *API) audit(r *request) (*Changes, error) {
 			ID: c.ID, Time: fromMs(c.At), Who: c.Who, Via: c.Via, From: c.Address, Operation: c.Operation, Object: c.Object,
 			Members: strings.FieldsFunc(c.Members, func(r rune) bool { return r == ',' }), Status: c.Status,
 		})
+		if c.Status == http.StatusUnauthorized {
+			out.Changes[i].Times = c.Times
+		}
 	}
 	if len(rows) == limit {
 		out.Next = rows[limit-1].ID

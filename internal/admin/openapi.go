@@ -113,7 +113,7 @@ type Failure struct {
 }
 
 // failures are the answers of what was not done, by their names.
-var failures = map[string]string{
+var refusals = map[string]string{
 	"Invalid":      "The request is wrong: the error says where.",
 	"Unknown":      "Nobody is known by these credentials.",
 	"Forbidden":    "Who asks may not do this.",
@@ -131,7 +131,7 @@ func (a *API) openAPI(*request) (*OpenAPI, error) {
 		}},
 	}
 	failure := s.of(reflect.TypeFor[Failure](), inAnswer)
-	for name, description := range failures {
+	for name, description := range refusals {
 		doc.Components.Responses[name] = apiResponse{description, asJSON(failure)}
 	}
 	table := a.table()

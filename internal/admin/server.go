@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,11 +24,13 @@ type Server struct {
 	api    *API
 	table  []operation
 	origin *http.CrossOriginProtection
+
+	failures failures
 }
 
 // NewServer returns the server of an API.
 func NewServer(api *API) *Server {
-	return &Server{api, api.table(), http.NewCrossOriginProtection()}
+	return &Server{api: api, table: api.table(), origin: http.NewCrossOriginProtection()}
 }
 
 // request is one that an operation serves.
@@ -38,6 +39,7 @@ type request struct {
 	who    *keys.Operator // nil where nobody is known
 	header http.Header    // of the answer
 	object string         // what was changed, where its path does not say
+	login  *keys.Login    // that was tried
 }
 
 // stream is an answer that is no document.
@@ -64,14 +66,17 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, credential string
 		}
 		return err
 	}
-	who, err := s.identify(r, credential)
 	if op.access.unknown {
-		who, err = nil, s.fromOurPages(r)
+		if err := s.fromOurPages(r); err != nil {
+			return err
+		}
+		return s.run(w, r, op, nil)
 	}
+	who, err := s.identify(r, credential)
 	if err != nil {
 		return err
 	}
-	if who != nil && !op.access.allows(who) {
+	if !op.access.allows(who) {
 		return notAllowed(op)
 	}
 	return s.run(w, r, op, who)
@@ -151,12 +156,12 @@ func matches(pattern, path string, r *http.Request) bool {
 func (s *Server) identify(r *http.Request, credential string) (*keys.Operator, error) {
 	cookie, err := r.Cookie(sessionCookie)
 	if credential != "" || err != nil {
-		return s.api.Operators.Bearer(r.Context(), credential, addressOf(r))
+		return s.api.Operators.Bearer(r.Context(), credential, keys.AddressOf(r.RemoteAddr))
 	}
 	if err := s.fromOurPages(r); err != nil {
 		return nil, err
 	}
-	return s.api.Operators.Session(r.Context(), cookie.Value, addressOf(r))
+	return s.api.Operators.Session(r.Context(), cookie.Value, keys.AddressOf(r.RemoteAddr))
 }
 
 // fromOurPages refuses what a page of another site may have a browser send.
@@ -175,15 +180,6 @@ func (s *Server) fromOurPages(r *http.Request) error {
 		return llm.Errorf(llm.Forbidden, "With a session, changes are sent as JSON, with the content type application/json.")
 	}
 	return nil
-}
-
-// addressOf is the address that a request came from.
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return ""
-	}
-	return host
 }
 
 // run has an operation answer.

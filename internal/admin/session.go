@@ -32,7 +32,8 @@ type Person struct {
 func newWho(o *keys.Operator) *Who { return &Who{Person{o.Name, o.Role}} }
 
 func (a *API) login(r *request, in *keys.Login) (*Who, error) {
-	in.From, in.Agent = addressOf(r.Request), r.UserAgent()
+	in.From, in.Agent = keys.AddressOf(r.RemoteAddr), r.UserAgent()
+	r.login = in
 	text, who, err := a.Operators.Login(r.Context(), in)
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func (a *API) table() []operation {
 		{"GET", "/tokens", sees, false, gives(a.listTokens), "", "list admin tokens"},
 		{"POST", "/tokens", owners, true, takes(a.createToken), "", "make an admin token, which is shown this once"},
 		{"DELETE", "/tokens/{token}", owners, true, gives(a.revokeToken), "", "revoke an admin token"},
-		{"GET", "/audit", sees, false, gives(a.audit), "limit before", "the newest changes"},
+		{"GET", "/audit", sees, false, gives(a.audit), "limit before who on object failed", "the newest changes"},
 		{"GET", "/config", seesConfig, false, gives(a.showConfig), "", "the configuration in force, without secrets"},
 		{"POST", "/config/reload", setsConfig, true, gives(a.reload), "", "read the configuration file again"},
 		{"POST", "/admin/password", owners, true, takes(a.setPassword), "", "set the admin password"},

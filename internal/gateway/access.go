@@ -47,7 +47,7 @@ func (g *Gateway) authorize(x *exchange, r row) (err error) {
 	case public:
 		return nil
 	case byAdmin:
-		return g.admin.Check(x.r.Context(), text)
+		return g.admin.Check(x.r.Context(), text, keys.AddressOf(x.r.RemoteAddr))
 	}
 	x.key, err = g.keys.Authenticate(text, x.started)
 	if r.access == byAnyone {
@@ -82,7 +82,7 @@ func (g *Gateway) authorizeAnyone(x *exchange, text string, err error) error {
 	if err == nil || !errors.As(err, &e) || e.Kind != llm.Unauthenticated {
 		return err
 	}
-	if _, isKey := keys.ParseToken(text); !isKey && text != "" && g.admin.Check(x.r.Context(), text) == nil {
+	if _, isKey := keys.ParseToken(text); !isKey && g.admin.Recognizes(x.r.Context(), text, keys.AddressOf(x.r.RemoteAddr)) {
 		return nil
 	}
 	said := *e

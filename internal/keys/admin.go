@@ -7,9 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/crypto/argon2"
@@ -21,15 +19,14 @@ import (
 // Admin checks the admin password, which is stored as an argon2id hash.
 type Admin struct {
 	store *store.Store
+	guard *guard
 
-	mu       sync.Mutex // one evaluation at a time: it costs 19 MiB
 	good     [sha256.Size]byte
 	goodHash string // the stored hash that good was checked against
-	guesses  guesses
 }
 
 // NewAdmin returns the check of the password of a store.
-func NewAdmin(st *store.Store) *Admin { return &Admin{store: st} }
+func NewAdmin(st *store.Store) *Admin { return &Admin{store: st, guard: newGuard()} }
 
 // Exists reports whether a password was ever set.
 func (a *Admin) Exists(ctx context.Context) (bool, error) {
@@ -51,39 +48,26 @@ func (a *Admin) SetPassword(ctx context.Context, password string) error {
 // minPassword is the length of the shortest password, in bytes.
 const minPassword = 8
 
-// maxDelay is the longest pause after wrong passwords.
-const maxDelay = 30 * time.Second
-
-// guesses are wrong passwords, one after another. They make the next
-// evaluation wait, longer each time.
-type guesses struct {
-	wrong int
-	after time.Time // no evaluation before
-}
-
-// wait refuses an evaluation that is too early.
-func (g *guesses) wait() error {
-	if wait := time.Until(g.after); wait > 0 {
-		return &llm.Error{Kind: llm.RateLimited, Message: fmt.Sprintf("Too many wrong passwords. Please try again in %s.", wait.Round(time.Second)), RetryAfter: wait}
-	}
-	return nil
-}
-
-func (g *guesses) add() {
-	g.wrong++
-	if g.wrong > 5 {
-		g.after = time.Now().Add(min(time.Second<<min(g.wrong-6, 5), maxDelay))
-	}
-}
-
-// Check reports whether the password is right: nil, an Unauthenticated error,
-// or an Unavailable one when the store is away. Wrong passwords make the next
-// evaluation wait, longer each time; one that was right before is not
-// evaluated again, so that it works at once.
-func (a *Admin) Check(ctx context.Context, password string) error {
+// Check reports whether the password is right that came with a request from an
+// address: nil, an Unauthenticated error, a RateLimited one after wrong ones, or
+// an Unavailable one when the store is away.
+func (a *Admin) Check(ctx context.Context, password, from string) error {
 	if password == "" {
 		return llm.Errorf(llm.Unauthenticated, "This needs the admin password, as 'Authorization: Bearer PASSWORD'.")
 	}
+	return a.check(ctx, "bearer", password, from)
+}
+
+// Recognizes reports whether what should be the key of a client is the admin
+// password. Clients with a wrong key come often: they make nobody wait who says
+// the password where it belongs.
+func (a *Admin) Recognizes(ctx context.Context, password, from string) bool {
+	return password != "" && a.check(ctx, "key", password, from) == nil
+}
+
+// check checks a password that was said in one of several ways, whose wrong ones
+// are counted apart.
+func (a *Admin) check(ctx context.Context, way, password, from string) error {
 	stored, err := a.store.Setting(ctx, store.SettingAdminHash)
 	if errors.Is(err, store.ErrNotFound) {
 		return llm.Errorf(llm.Unauthenticated, "No admin password is set; 'limen admin password' sets one.")
@@ -91,26 +75,25 @@ func (a *Admin) Check(ctx context.Context, password string) error {
 	if err != nil {
 		return &llm.Error{Kind: llm.Unavailable, Message: "The admin password cannot be checked now: the store is away.", RetryAfter: time.Second, Err: err}
 	}
-	sum := sha256.Sum256([]byte(password))
+	right, err := a.guard.evaluate(way+" "+AdminUser, from, func() (bool, error) { return a.verify(stored, password) })
+	if err == nil && !right {
+		err = wrongPassword("Incorrect admin password.")
+	}
+	return err
+}
 
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// verify evaluates a password; one that was right before is known at once. It
+// runs within the guard.
+func (a *Admin) verify(stored, password string) (bool, error) {
+	sum := sha256.Sum256([]byte(password))
 	if a.goodHash == stored && subtle.ConstantTimeCompare(sum[:], a.good[:]) == 1 {
-		return nil
+		return true, nil
 	}
-	if err := a.guesses.wait(); err != nil {
-		return err
+	right, err := verify(stored, password)
+	if right {
+		a.good, a.goodHash = sum, stored
 	}
-	ok, err := verify(stored, password)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		a.guesses.add()
-		return wrongPassword("Incorrect admin password.")
-	}
-	a.good, a.goodHash, a.guesses = sum, stored, guesses{}
-	return nil
+	return right, err
 }
 
 func wrongPassword(message string) error {

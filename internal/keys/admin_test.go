@@ -1,12 +1,9 @@
 package keys
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/store"
@@ -17,7 +14,7 @@ func TestAdminPassword(t *testing.T) {
 	a := NewAdmin(st)
 	check := func(a *Admin, password, want string) {
 		t.Helper()
-		if got := outcome(a.Check(t.Context(), password)); got != want {
+		if got := outcome(a.Check(t.Context(), password, home)); got != want {
 			t.Errorf("%q: got %s, want %s", password, got, want)
 		}
 	}
@@ -67,7 +64,7 @@ func TestAdminStoreAway(t *testing.T) {
 	st.Close()
 	for _, password := range []string{"correct horse", "wrong horse"} {
 		var e *llm.Error
-		if err := a.Check(t.Context(), password); !errors.As(err, &e) || e.Kind != llm.Unavailable || e.RetryAfter <= 0 {
+		if err := a.Check(t.Context(), password, home); !errors.As(err, &e) || e.Kind != llm.Unavailable || e.RetryAfter <= 0 {
 			t.Errorf("%q: got %v, want unavailable", password, err)
 		}
 	}
@@ -83,56 +80,8 @@ func TestAdminDamagedHash(t *testing.T) {
 			t.Fatal(err)
 		}
 		var e *llm.Error
-		if err := NewAdmin(st).Check(t.Context(), "any password"); err == nil || errors.As(err, &e) {
+		if err := NewAdmin(st).Check(t.Context(), "any password", home); err == nil || errors.As(err, &e) {
 			t.Errorf("%q: got %v, want an internal error", stored, err)
 		}
 	}
-}
-
-// Guessing gets slower, up to a limit, but whoever was in stays in.
-func TestAdminSlowsGuessing(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		ctx := context.Background()
-		st, err := store.Open(ctx, dir, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer st.Close()
-		a := NewAdmin(st)
-		if err := a.SetPassword(ctx, "correct horse"); err != nil {
-			t.Fatal(err)
-		}
-		guess := func(want string) {
-			t.Helper()
-			if got := outcome(a.Check(ctx, "a wrong guess")); got != want {
-				t.Fatalf("guess: got %s, want %s", got, want)
-			}
-		}
-		for range 6 {
-			guess(wrong)
-		}
-		for _, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, maxDelay, maxDelay} {
-			guess("rate_limited")
-			var e *llm.Error
-			if err := a.Check(ctx, "correct horse"); !errors.As(err, &e) || e.RetryAfter != wait {
-				t.Fatalf("got %v, want to wait %v", err, wait)
-			}
-			time.Sleep(wait)
-			guess(wrong)
-		}
-		time.Sleep(maxDelay)
-		for range 3 {
-			if err := a.Check(ctx, "correct horse"); err != nil {
-				t.Fatalf("the right password after the wait: %v", err)
-			}
-		}
-		for range 6 { // the count began anew
-			guess(wrong)
-		}
-		guess("rate_limited")
-		if err := a.Check(ctx, "correct horse"); err != nil {
-			t.Errorf("a password that was right before has to wait: %v", err)
-		}
-	})
 }

@@ -2,14 +2,10 @@ package keys
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/llm"
@@ -60,17 +56,11 @@ const maxAgent = 200
 type Operators struct {
 	store *store.Store
 	admin *Admin
-
-	mu      sync.Mutex    // one evaluation of a password at a time
-	guesses [1024]guesses // by a hash of the name: unknown names wait as known ones do
-	salt    [16]byte      // of that hash
 }
 
 // NewOperators returns those of a store; admin checks the owner's password.
 func NewOperators(st *store.Store, admin *Admin) *Operators {
-	o := &Operators{store: st, admin: admin}
-	rand.Read(o.salt[:]) // never fails
-	return o
+	return &Operators{store: st, admin: admin}
 }
 
 // Login is what somebody says to begin a session. No user is the owner.
@@ -79,6 +69,9 @@ type Login struct {
 	Password string `json:"password"`
 	From     string `json:"-"` // address
 	Agent    string `json:"-"` // browser
+	// Account is whose password it had to be: Login sets it, unless nobody has the
+	// name.
+	Account string `json:"-"`
 }
 
 // Login begins a session and returns what its cookie holds.
@@ -103,7 +96,8 @@ func (o *Operators) Login(ctx context.Context, in *Login) (string, *Operator, er
 // check checks a name and its password.
 func (o *Operators) check(ctx context.Context, in *Login) (*Operator, error) {
 	if in.User == "" || in.User == AdminUser {
-		return adminOperator(ViaSession, in.From), o.admin.Check(ctx, in.Password)
+		in.Account = AdminUser
+		return adminOperator(ViaSession, in.From), o.admin.check(ctx, "login", in.Password, in.From)
 	}
 	return o.checkUser(ctx, in)
 }
@@ -116,39 +110,32 @@ func adminOperator(via Via, from string) *Operator {
 // as others. No password is right.
 var unknownHash = argonPrefix + "AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
+// checkUser has unknown names wait as known ones do.
 func (o *Operators) checkUser(ctx context.Context, in *Login) (*Operator, error) {
 	u, err := o.store.User(ctx, in.User)
-	if errors.Is(err, store.ErrNotFound) || err == nil && u.Name != in.User {
-		u, err = &store.User{Hash: unknownHash}, nil
-	}
-	if err != nil {
+	known := err == nil && u.Name == in.User
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, awayError(err)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	g := o.guessesOf(in.User)
-	if err := g.wait(); err != nil {
-		return nil, err
+	hash := unknownHash
+	if known {
+		in.Account = u.Name
 	}
-	ok, err := verify(u.Hash, in.Password)
+	if known && u.Hash != "" {
+		hash = u.Hash
+	}
+	right, err := o.admin.guard.evaluate("login "+in.User, in.From, func() (bool, error) { return verify(hash, in.Password) })
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		g.add()
+	if !right {
 		return nil, wrongPassword("Incorrect user or password.")
 	}
-	*g = guesses{}
 	return userOperator(u, in.From), nil
 }
 
 func userOperator(u *store.User, from string) *Operator {
 	return &Operator{Name: u.Name, Role: Role(u.Role), TeamID: u.TeamID, Via: ViaSession, UserID: u.ID, From: from}
-}
-
-func (o *Operators) guessesOf(name string) *guesses {
-	sum := sha256.Sum256(append(o.salt[:], name...))
-	return &o.guesses[binary.LittleEndian.Uint64(sum[:])%uint64(len(o.guesses))]
 }
 
 // Session returns who has a session, by what its cookie holds.
@@ -245,7 +232,7 @@ func (o *Operators) Bearer(ctx context.Context, text, from string) (*Operator, e
 	if strings.HasPrefix(text, adminPrefix) {
 		return nil, errWrongToken
 	}
-	if err := o.admin.Check(ctx, text); err != nil {
+	if err := o.admin.Check(ctx, text, from); err != nil {
 		return nil, err
 	}
 	return adminOperator(ViaPassword, from), nil

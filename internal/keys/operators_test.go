@@ -142,31 +142,6 @@ func forged(text string) string {
 
 func second[T any](_ T, err error) error { return err }
 
-// Names that nobody has wait as others do.
-func TestLoginSlowsGuessing(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		o, st := newOperators(t, dir)
-		defer st.Close()
-		guess := func(name, want string) {
-			t.Helper()
-			if _, _, err := o.Login(context.Background(), &Login{User: name, Password: "a wrong guess"}); outcome(err) != want {
-				t.Fatalf("%s: got %v, want %s", name, err, want)
-			}
-		}
-		for _, name := range []string{"admin", "nobody"} {
-			for range 6 {
-				guess(name, wrong)
-			}
-			guess(name, "rate_limited")
-			time.Sleep(time.Second)
-			guess(name, wrong)
-			time.Sleep(time.Second)
-			guess(name, "rate_limited")
-		}
-	})
-}
-
 func TestAdminTokens(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -31,8 +31,34 @@ func (s *Store) AddSession(ctx context.Context, n Session, begun, seen int64) er
 		if err != nil {
 			return fmt.Errorf("store: %w", err)
 		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO last_logins (user_id, at_ms) VALUES ($1,$2) ON CONFLICT (user_id) DO UPDATE SET at_ms = excluded.at_ms", n.UserID, n.Created)
+		if err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
 		return nil
 	})
+}
+
+// LastLogins are the times in Unix ms at which users logged in last, by their
+// IDs.
+func (s *Store) LastLogins(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT user_id, at_ms FROM last_logins")
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	defer rows.Close()
+	found := map[string]int64{}
+	for rows.Next() {
+		var (
+			id string
+			at int64
+		)
+		if err := rows.Scan(&id, &at); err != nil {
+			return nil, fmt.Errorf("store: login row: %w", err)
+		}
+		found[id] = at
+	}
+	return found, rows.Err()
 }
 
 // Session returns the session with an ID, or ErrNotFound.

@@ -78,8 +78,10 @@ func (s *Store) UpdateUser(ctx context.Context, u *User) error {
 // there is no such user.
 func (s *Store) DeleteUser(ctx context.Context, id string) error {
 	return s.inTx(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE user_id = $1", id); err != nil {
-			return fmt.Errorf("store: %w", err)
+		for _, table := range []string{"sessions", "last_logins"} {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE user_id = $1", id); err != nil {
+				return fmt.Errorf("store: %w", err)
+			}
 		}
 		result, err := tx.ExecContext(ctx, "DELETE FROM users WHERE id = $1", id)
 		if err != nil {

@@ -27,6 +27,15 @@ func TestUsers(t *testing.T) {
 				t.Errorf("%d sessions, %v, want %d", len(list), err, want)
 			}
 		}
+		mustDo(t, s.AddSession(ctx, Session{ID: "c", UserID: "u2", Created: 7, Seen: 7}, 0, 0))
+		mustDo(t, s.DeleteSession(ctx, "c"))
+		logins := func(want map[string]int64) {
+			t.Helper()
+			if got, err := s.LastLogins(ctx); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("last logins: %v, %v, want %v", got, err, want)
+			}
+		}
+		logins(map[string]int64{"u1": 1, "u2": 7})
 		ann.Role = "admin"
 		mustDo(t, s.UpdateUser(ctx, &ann))
 		sessions(2)
@@ -44,6 +53,7 @@ func TestUsers(t *testing.T) {
 		}
 		mustDo(t, s.DeleteUser(ctx, "u2"))
 		sessions(0)
+		logins(map[string]int64{"u1": 1})
 		mustDo(t, s.DeleteTeam(ctx, "t1"))
 		for _, err := range []error{s.DeleteUser(ctx, "u2"), s.UpdateUser(ctx, &bob)} {
 			if !errors.Is(err, ErrNotFound) {
