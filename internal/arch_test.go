@@ -46,7 +46,7 @@ var layers = [][]string{
 	{"internal/seal", "internal/rule", "internal/price", "internal/reconcile"},
 	{"internal/llm"},
 	{"internal/jsonedit", "internal/sse"},
-	{"internal/spelling", "internal/buffer", "internal/lru", "internal/limit", "internal/tokens", "internal/money", "internal/repeat"},
+	{"internal/spelling", "internal/buffer", "internal/lru", "internal/limit", "internal/tokens", "internal/money", "internal/repeat", "internal/diff"},
 }
 
 // apart are programs and tests of their own, with all below them. The product

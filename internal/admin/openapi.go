@@ -112,7 +112,7 @@ type Failure struct {
 	} `json:"error"`
 }
 
-// failures are the answers of what was not done, by their names.
+// refusals are the answers of what was not done, by their names.
 var refusals = map[string]string{
 	"Invalid":      "The request is wrong: the error says where.",
 	"Unknown":      "Nobody is known by these credentials.",

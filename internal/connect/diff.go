@@ -1,23 +1,10 @@
 package connect
 
 import (
-	"fmt"
 	"regexp"
-	"strings"
+
+	"github.com/limen-gateway/limen/internal/diff"
 )
-
-// around is how many lines of a diff stay on each side of a change.
-const around = 3
-
-// maxTable bounds the table that two texts are compared by, in cells. Texts
-// that differ in more are shown as one taken away and the other put in.
-const maxTable = 4 << 20
-
-// line is one of a diff: kept (' '), taken away ('-') or put in ('+').
-type line struct {
-	mark byte
-	text string
-}
 
 // Diff shows a change in the unified form, with colours where a terminal
 // shows them. Keys are shortened.
@@ -29,138 +16,19 @@ func (ch *Change) Diff(colours bool) string {
 	if ch.Removes {
 		to = "/dev/null"
 	}
-	lines := compare(split(ch.Before), split(ch.After))
-	var b strings.Builder
-	paint(&b, colours, "1", "--- "+from)
-	paint(&b, colours, "1", "+++ "+to)
-	old, now := 1, 1
-	for i := 0; i < len(lines); {
-		end := hunk(lines, i)
-		if end < 0 {
-			break
+	colour := map[byte]string{diff.File: "1", diff.Hunk: "36", '-': "31", '+': "32"}
+	return diff.Unified(from, to, ch.Before, ch.After, func(mark byte, line string) string {
+		if mark != diff.File {
+			line = shorten(line)
 		}
-		for lines[i].mark == ' ' && !near(lines, i) {
-			i, old, now = i+1, old+1, now+1
+		if !colours || colour[mark] == "" {
+			return line
 		}
-		hunk := lines[i:end]
-		gone, come := count(hunk)
-		paint(&b, colours, "36", fmt.Sprintf("@@ -%s +%s @@", place(old, gone), place(now, come)))
-		for _, l := range hunk {
-			paint(&b, colours, map[byte]string{'-': "31", '+': "32"}[l.mark], string(l.mark)+shorten(l.text))
-		}
-		i, old, now = end, old+gone, now+come
-	}
-	return b.String()
-}
-
-// hunk is where the next hunk from i on ends; -1 when there is none.
-func hunk(lines []line, i int) int {
-	for i < len(lines) && !near(lines, i) {
-		i++
-	}
-	if i == len(lines) {
-		return -1
-	}
-	for i < len(lines) && near(lines, i) {
-		i++
-	}
-	return i
-}
-
-// near tells whether a line is a change or stands close to one.
-func near(lines []line, i int) bool {
-	for _, l := range lines[max(0, i-around):min(len(lines), i+around+1)] {
-		if l.mark != ' ' {
-			return true
-		}
-	}
-	return false
-}
-
-func count(hunk []line) (old, now int) {
-	for _, l := range hunk {
-		if l.mark != '+' {
-			old++
-		}
-		if l.mark != '-' {
-			now++
-		}
-	}
-	return old, now
-}
-
-func place(at, n int) string {
-	if n == 0 {
-		at--
-	}
-	return fmt.Sprintf("%d,%d", at, n)
-}
-
-func paint(b *strings.Builder, colours bool, colour, text string) {
-	if colours && colour != "" {
-		text = "\x1b[" + colour + "m" + text + "\x1b[0m"
-	}
-	b.WriteString(text + "\n")
+		return "\x1b[" + colour[mark] + "m" + line + "\x1b[0m"
+	})
 }
 
 // keyLike are keys as gateways and most vendors make them.
 var keyLike = regexp.MustCompile(`\b(limen_|sk-)([A-Za-z0-9]{4})[A-Za-z0-9_-]{8,}`)
 
 func shorten(text string) string { return keyLike.ReplaceAllString(text, "$1$2…") }
-
-func split(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-// compare finds what two texts have in common, line by line.
-func compare(old, now []string) (lines []line) {
-	start := 0
-	for start < len(old) && start < len(now) && old[start] == now[start] {
-		lines = append(lines, line{' ', old[start]})
-		start++
-	}
-	same := 0
-	for same < len(old)-start && same < len(now)-start && old[len(old)-1-same] == now[len(now)-1-same] {
-		same++
-	}
-	lines = append(lines, between(old[start:len(old)-same], now[start:len(now)-same])...)
-	for _, text := range old[len(old)-same:] {
-		lines = append(lines, line{' ', text})
-	}
-	return lines
-}
-
-// between compares by the longest common subsequence.
-func between(old, now []string) (lines []line) {
-	var longest [][]int
-	if len(old)*len(now) <= maxTable {
-		longest = make([][]int, len(old)+1)
-		longest[len(old)] = make([]int, len(now)+1)
-		for i := len(old) - 1; i >= 0; i-- {
-			longest[i] = make([]int, len(now)+1)
-			for j := len(now) - 1; j >= 0; j-- {
-				if longest[i][j] = max(longest[i+1][j], longest[i][j+1]); old[i] == now[j] {
-					longest[i][j] = longest[i+1][j+1] + 1
-				}
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(old) || j < len(now) {
-		switch {
-		case longest != nil && i < len(old) && j < len(now) && old[i] == now[j]:
-			lines = append(lines, line{' ', old[i]})
-			i, j = i+1, j+1
-		case i < len(old) && (longest == nil || j == len(now) || longest[i+1][j] >= longest[i][j+1]):
-			lines = append(lines, line{'-', old[i]})
-			i++
-		default:
-			lines = append(lines, line{'+', now[j]})
-			j++
-		}
-	}
-	return lines
-}
