@@ -93,12 +93,15 @@ var parameters = map[string]schema{
 	"key":      {Type: "string", Description: "ID or name."},
 	"limit":    {Type: "integer", Minimum: new(1)},
 	"model":    {Type: "string"},
+	"object":   {Type: "string", Description: "A part of what was changed: its ID or name."},
+	"on":       {Type: "string", Description: "What was changed: the first part of the path, such as keys."},
 	"provider": {Type: "string"},
 	"since":    {Type: "string", Description: "A time, or a date such as 2026-01-31."},
 	"status":   {Type: "integer", Minimum: new(100), Maximum: new(599)},
 	"tag":      {Type: "string", Description: "name=value, or a name."},
 	"team":     {Type: "string", Description: "ID or name."},
 	"until":    {Type: "string", Description: "A time, or a date such as 2026-01-31."},
+	"who":      {Type: "string"},
 	"zone":     {Type: "string", Description: "Name of a time zone such as Europe/Berlin."},
 }
 
