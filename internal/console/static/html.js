@@ -3,7 +3,7 @@ import { h } from './lib/preact.mjs';
 import htm from './lib/htm.mjs';
 
 export { render } from './lib/preact.mjs';
-export { useEffect, useRef, useState, useMemo } from './lib/hooks.mjs';
+export { useEffect, useLayoutEffect, useRef, useState, useMemo } from './lib/hooks.mjs';
 export { signal } from './lib/signals.mjs';
 
 /**

@@ -2,7 +2,7 @@
 import { call, get, user } from './api.js';
 import { html, render, signal, useEffect, useRef, useState } from './html.js';
 import { go, link, route } from './route.js';
-import { Problem, said } from './ui.js';
+import { Problem, said, useModal } from './ui.js';
 import { Login } from './pages/login.js';
 
 /**
@@ -140,8 +140,8 @@ function Search() {
   const [at, setAt] = useState(0);
   const [things, setThings] = useState(/** @type {Hit[]} */ (Object.entries(pages).map(([name, p]) => ({ kind: 'Page', text: p.title, path: [name] }))));
   const close = () => { searching.value = false; };
+  useModal(ref);
   useEffect(() => {
-    ref.current?.showModal();
     const leave = new AbortController();
     const add = (/** @type {string} */ path, /** @type {(d: any) => Hit[]} */ hits) => get(path, leave.signal).then((d) => setThings((old) => [...old, ...hits(d)]), () => {});
     add('/keys', (d) => d.keys.map((/** @type {any} */ k) => ({ kind: 'Key', text: k.name, more: k.prefix + k.id, path: ['keys', k.id] })));
@@ -166,7 +166,7 @@ function Search() {
     }
   };
   return html`
-    <dialog ref=${ref} class="search" aria-label="Search" onClose=${close} onCancel=${(e) => { e.preventDefault(); close(); }} onClick=${(e) => { if (e.target === ref.current) close(); }}>
+    <dialog ref=${ref} class="search" aria-label="Search" onClose=${() => ref.current && close()} onCancel=${(e) => { e.preventDefault(); close(); }} onClick=${(e) => { if (e.target === ref.current) close(); }}>
       <input type="text" role="combobox" aria-expanded="true" aria-controls="hits" aria-activedescendant=${hits[at] && `hit-${at}`} aria-label="Search keys, models, teams, calls and pages"
         placeholder="Key, model, team, page, or a request ID" autocomplete="off" spellcheck=${false} value=${text} onInput=${(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown=${key} />
       <ul id="hits" role="listbox" aria-label="Found">

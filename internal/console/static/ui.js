@@ -1,6 +1,6 @@
 // The parts that pages are made of.
 import { curl, get } from './api.js';
-import { html, signal, useEffect, useRef, useState } from './html.js';
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from './html.js';
 
 /** @typedef {import('./html.js').Value} Children what stands within a component */
 
@@ -124,15 +124,28 @@ export function say(text) {
   saidTimer = setTimeout(() => { said.value = ''; }, 5000);
 }
 
+/** useModal shows a dialog before all else; when it goes, the focus is again where it was. @param {{current: HTMLDialogElement|null}} ref */
+export function useModal(ref) {
+  useLayoutEffect(() => { // before the effects of fields, which want the focus
+    const opener = /** @type {HTMLElement|null} */ (document.activeElement);
+    const dialog = ref.current;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      if (opener?.isConnected) opener.focus();
+    };
+  }, []);
+}
+
 /**
  * Dialog is a window of its own: Escape closes it, and focus stays in it.
  * @param {{title: string, close: () => void, wide?: boolean, children?: Children}} props
  */
 export function Dialog({ title, close, wide, children }) {
   const ref = useRef(/** @type {HTMLDialogElement|null} */ (null));
-  useEffect(() => { ref.current?.showModal(); }, []);
+  useModal(ref);
   return html`
-    <dialog ref=${ref} class=${wide ? 'wide' : ''} aria-label=${title} onClose=${close}
+    <dialog ref=${ref} class=${wide ? 'wide' : ''} aria-label=${title} onClose=${() => ref.current && close()}
       onCancel=${(e) => { e.preventDefault(); close(); }}>
       <header><h2>${title}</h2><button type="button" class="plain" aria-label="Close" onClick=${close}>✕</button></header>
       ${children}
