@@ -41,7 +41,7 @@ const problem = signal(/** @type {Error|null} */ (null));
 
 function Shell() {
   const name = route.value.path[0] ?? 'home';
-  const page = pages[name];
+  const page = Object.hasOwn(pages, name) ? pages[name] : undefined;
   const [, shown] = useState('');
   const [failed, setFailed] = useState(/** @type {Error|null} */ (null));
   useEffect(() => {
@@ -66,7 +66,7 @@ function Shell() {
     addEventListener('keydown', key);
     return () => removeEventListener('keydown', key);
   }, []);
-  const Shown = loaded[name];
+  const Shown = page && loaded[name];
   return html`
     <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.querySelector('main')?.focus(); }}>Skip to content</a>
     <div class="shell">

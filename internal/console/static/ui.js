@@ -1,6 +1,6 @@
 // The parts that pages are made of.
 import { curl, get } from './api.js';
-import { html, signal, useEffect, useLayoutEffect, useRef, useState } from './html.js';
+import { html, shown, signal, useEffect, useLayoutEffect, useRef, useState } from './html.js';
 
 /** @typedef {import('./html.js').Value} Children what stands within a component */
 
@@ -63,7 +63,7 @@ export function Problem({ error, retry }) {
 
 /** @param {{title: string, lead?: Children, actions?: Children, children?: Children}} props */
 export function Page({ title, lead, actions, children }) {
-  useEffect(() => { document.title = `${title} · Limen`; }, [title]);
+  useEffect(() => { document.title = shown(`${title} · Limen`); }, [title]);
   return html`
     <header class="page-head">
       <div><h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
