@@ -24,7 +24,7 @@ export default function Usage() {
   const q = route.value.query;
   const range = ranges.find(([name]) => name === q.get('range')) ?? ranges[1];
   const by = groups.find(([name]) => name === q.get('by')) ?? groups[0];
-  const measure = measures[q.get('show') ?? ''] ? q.get('show') : 'cost';
+  const measure = Object.hasOwn(measures, q.get('show') ?? '') ? q.get('show') : 'cost';
   const filter = { key: q.get('key'), team: q.get('team'), model: q.get('model'), provider: q.get('provider'), tag: q.get('tag'), since: daysAgo(range[2]), zone };
   const path = '/usage' + query({ ...filter, by: by[0] });
   const usage = useLoad(async (signal) => {
