@@ -39,6 +39,9 @@ type API struct {
 	// LocalURL is the base URL for clients on the gateway's own machine; empty
 	// without a running gateway.
 	LocalURL string
+	// OurName reports whether a request came by one of the gateway's own names.
+	// Where it is nil, all are.
+	OurName func(*http.Request) bool
 	// KeyPrefix is what keys begin with when nothing else is asked for.
 	KeyPrefix func() string
 	// Config is the configuration in force as JSON, without secrets; Reload

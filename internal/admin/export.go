@@ -2,11 +2,13 @@ package admin
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/store"
@@ -27,7 +29,7 @@ func (a *API) export(r *request) (answer stream, err error) {
 	if err != nil {
 		return answer, err
 	}
-	return stream{kind, func(w io.Writer) error {
+	return stream{kind, "calls." + cmp.Or(format, "jsonl"), func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 64<<10)
 		rows := exporter(newJSONLines(out))
 		if format == "csv" {
@@ -103,9 +105,9 @@ func (t *table[Row]) end() error {
 }
 
 // plain keeps a program that calculates from taking a name for a formula:
-// clients choose some of them.
+// clients choose some of them. Some programs know the signs in full width too.
 func plain(name string) string {
-	if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
+	if first, _ := utf8.DecodeRuneInString(name); strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) && name != "" {
 		return "'" + name
 	}
 	return name
@@ -145,10 +147,10 @@ func newCallsCSV(w io.Writer) *table[Call] {
 		{"provider", func(c *Call) string { return plain(c.Provider) }},
 		{"upstream_model", func(c *Call) string { return plain(c.UpstreamModel) }},
 		{"account", func(c *Call) string { return plain(c.Account) }},
-		{"service", func(c *Call) string { return c.Service }},
+		{"service", func(c *Call) string { return plain(c.Service) }},
 		{"stream", func(c *Call) string { return strconv.FormatBool(c.Stream) }},
 		{"status", func(c *Call) string { return strconv.Itoa(c.Status) }},
-		{"error", func(c *Call) string { return c.Error }},
+		{"error", func(c *Call) string { return plain(c.Error) }},
 	}
 	columns = append(columns, tokenColumns(func(c *Call) *Tokens { return &c.Tokens })...)
 	return &table[Call]{Writer: csv.NewWriter(w), columns: append(columns, []column[Call]{
@@ -165,7 +167,7 @@ func newCallsCSV(w io.Writer) *table[Call] {
 		{"first_byte_ms", func(c *Call) string { return decimal(c.FirstByteMs) }},
 		{"total_ms", func(c *Call) string { return decimal(c.TotalMs) }},
 		{"tags", func(c *Call) string { return plain(strings.Join(c.Tags, "; ")) }},
-		{"notes", func(c *Call) string { return strings.Join(c.Notes, ",") }},
+		{"notes", func(c *Call) string { return plain(strings.Join(c.Notes, ",")) }},
 	}...)}
 }
 

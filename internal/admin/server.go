@@ -45,6 +45,7 @@ type request struct {
 // stream is an answer that is no document.
 type stream struct {
 	kind  string
+	file  string // that it is saved as
 	write func(io.Writer) error
 }
 
@@ -58,6 +59,10 @@ const (
 // Serve answers a request that came with a credential, "" for none, or with the
 // cookie of a session. It returns an error where it has not answered.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, credential string) error {
+	protect(w.Header())
+	if err := s.byOurName(r, credential); err != nil {
+		return err
+	}
 	op, err := s.find(r)
 	if err != nil {
 		// Who is not known is not told what there is.
@@ -80,6 +85,24 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, credential string
 		return notAllowed(op)
 	}
 	return s.run(w, r, op, who)
+}
+
+// protect sets what holds of every answer: no browser takes it for a page, or
+// lets one of another site have it.
+func protect(h http.Header) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Vary", "Authorization, Cookie")
+}
+
+// byOurName refuses a browser that came by a name of somebody else, who may
+// have pointed it here: all that it says is then said by a page of theirs. A
+// credential that no browser sends by itself is proof enough.
+func (s *Server) byOurName(r *http.Request, credential string) error {
+	if credential != "" || s.api.OurName == nil || s.api.OurName(r) {
+		return nil
+	}
+	return llm.Errorf(llm.WrongHost, "Limen does not know itself by the name of this request. If it is right, set public_url in the configuration.")
 }
 
 // notAllowed is the refusal of an operation to somebody who is known.
@@ -209,6 +232,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, op *operation, who 
 	h.Set("Cache-Control", "no-store")
 	if out, ok := document.(stream); ok {
 		h.Set("Content-Type", out.kind)
+		h.Set("Content-Disposition", `attachment; filename="`+out.file+`"`)
 		if err := out.write(w); err != nil {
 			s.api.Log.Warn("an export broke off", "error", err)
 			panic(http.ErrAbortHandler) // what is cut must not look whole

@@ -124,7 +124,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 	a.router, a.alerts = route.NewRouter(), alert.New(a.log)
 	a.catalog = catalog.New(a.data.Store, a.log, "limen/"+opts.Version)
 	defer a.catalog.Close()
-	api := a.adminAPI(localBase(cfg, listener.Addr()))
+	names := func() []string { return hosts(a.config.Load(), listener.Addr()) }
+	api := a.adminAPI(localBase(cfg, listener.Addr()), names)
 	a.gateway = gateway.New(gateway.Parts{
 		Keys: a.data.Keys, Admin: a.data.Admin, Models: a.catalog, Router: a.router, Ledger: a.data.Ledger, Health: a, Log: a.log,
 		Calls: telemetry.NewCallLog(logs, format, &a.level),
@@ -134,7 +135,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 			dialect.Anthropic: anthropic.Upstream{}, dialect.Gemini: gemini.Upstream{}, dialect.Bedrock: bedrock.Upstream{},
 		},
 		Seal: a.data.Seal, State: a.data.State,
-		AdminAPI: api.Serve, Console: console.Handler(func() []string { return hosts(a.config.Load(), listener.Addr()) }), Nodes: a.data.Books.Nodes, Arrivals: &a.arrived,
+		AdminAPI: api.Serve, Console: console.Handler(names), Nodes: a.data.Books.Nodes, Arrivals: &a.arrived,
 		Metrics: telemetry.NewMetrics(telemetry.Gauges{
 			JournalPending: a.data.Ledger.Pending, LogDropped: logs.Dropped,
 			Models:  func() int { return len(a.catalog.Table().All()) },
@@ -297,9 +298,10 @@ func (a *app) reloadNow() error {
 	return nil
 }
 
-func (a *app) adminAPI(localURL string) *admin.Server {
+func (a *app) adminAPI(localURL string, names func() []string) *admin.Server {
 	return admin.NewServer(&admin.API{
 		Keys: a.data.Keys, Books: a.data.Books, Operators: a.data.Operators, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version, LocalURL: localURL, Arrivals: &a.arrived,
+		OurName:   func(r *http.Request) bool { return console.Trusted(r, names()) },
 		KeyPrefix: func() string { return a.config.Load().Keys.Prefix },
 		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
 		Reload:    a.reloadNow,

@@ -97,7 +97,7 @@ func newAsset(kind string, text []byte) asset {
 func Handler(hosts func() []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())
-		if !trusted(r, hosts()) {
+		if !Trusted(r, hosts()) {
 			http.Error(w, "Limen does not know itself by this name, so the console is not served here: another site may have been pointed at this address.\n"+
 				"If the name is right, set public_url in the configuration.", http.StatusMisdirectedRequest)
 			return
@@ -116,10 +116,10 @@ func protect(h http.Header) {
 	h.Set("Cache-Control", "no-cache")
 }
 
-// trusted reports whether the Host of a request is the gateway's own. A name
+// Trusted reports whether the Host of a request is the gateway's own. A name
 // that somebody else points at this address is not; with TLS no browser takes
 // one, and an IP address is no name.
-func trusted(r *http.Request, hosts []string) bool {
+func Trusted(r *http.Request, hosts []string) bool {
 	host := hostname(r.Host)
 	if r.TLS != nil || net.ParseIP(host) != nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true

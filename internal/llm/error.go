@@ -30,6 +30,8 @@ const (
 	// NoSocket: a WebSocket was asked for where there is none; clients that
 	// know the answer go on over plain HTTP.
 	NoSocket
+	// WrongHost: a browser came by a name that is not the gateway's.
+	WrongHost
 	// TooLarge: the body is over the limit.
 	TooLarge
 	// HeadersTooLarge: too many or too long header fields.
@@ -69,7 +71,7 @@ func (k Kind) String() string { return kindNames[k] }
 
 var kindNames = [...]string{
 	Internal: "internal", Invalid: "invalid", Unsupported: "unsupported", Unauthenticated: "unauthenticated",
-	Forbidden: "forbidden", NoModel: "no_model", NotFound: "not_found", BadMethod: "bad_method", NoSocket: "no_socket", TooLarge: "too_large",
+	Forbidden: "forbidden", NoModel: "no_model", NotFound: "not_found", BadMethod: "bad_method", NoSocket: "no_socket", WrongHost: "wrong_host", TooLarge: "too_large",
 	HeadersTooLarge: "headers_too_large", BadMedia: "bad_media", SlowBody: "slow_body", Conflict: "conflict",
 	RateLimited: "rate_limited", OverBudget: "over_budget", Overloaded: "overloaded", Unavailable: "unavailable", Upstream: "upstream",
 	UpstreamInvalid: "upstream_invalid", UpstreamTruncated: "upstream_truncated", UpstreamAuth: "upstream_auth",

@@ -253,7 +253,7 @@ func TestClasses(t *testing.T) {
 	want := map[llm.Kind]string{
 		llm.Internal: "500 api_error", llm.Invalid: "400 invalid_request_error", llm.Unsupported: "400 invalid_request_error",
 		llm.Unauthenticated: "401 authentication_error", llm.Forbidden: "403 permission_error", llm.NoModel: "404 not_found_error",
-		llm.NotFound: "404 not_found_error", llm.BadMethod: "405 invalid_request_error", llm.NoSocket: "426 invalid_request_error",
+		llm.NotFound: "404 not_found_error", llm.BadMethod: "405 invalid_request_error", llm.NoSocket: "426 invalid_request_error", llm.WrongHost: "421 invalid_request_error",
 		llm.TooLarge: "413 request_too_large", llm.HeadersTooLarge: "431 invalid_request_error", llm.BadMedia: "415 invalid_request_error",
 		llm.SlowBody: "408 timeout_error", llm.Conflict: "409 invalid_request_error", llm.RateLimited: "429 rate_limit_error", llm.OverBudget: "429 rate_limit_error",
 		llm.Overloaded: "529 overloaded_error", llm.Unavailable: "503 api_error", llm.Upstream: "502 api_error",

@@ -44,6 +44,7 @@ var classes = [...]class{
 	llm.NotFound:          {http.StatusNotFound, "not_found_error"},
 	llm.BadMethod:         {http.StatusMethodNotAllowed, invalidRequest},
 	llm.NoSocket:          {http.StatusUpgradeRequired, invalidRequest},
+	llm.WrongHost:         {http.StatusMisdirectedRequest, invalidRequest},
 	llm.TooLarge:          {http.StatusRequestEntityTooLarge, "request_too_large"},
 	llm.HeadersTooLarge:   {http.StatusRequestHeaderFieldsTooLarge, invalidRequest},
 	llm.BadMedia:          {http.StatusUnsupportedMediaType, invalidRequest},

@@ -89,6 +89,7 @@ var classes = [...]class{
 	llm.NotFound:          notFound,
 	llm.BadMethod:         {http.StatusMethodNotAllowed, "INVALID_ARGUMENT"},
 	llm.NoSocket:          {http.StatusUpgradeRequired, "INVALID_ARGUMENT"},
+	llm.WrongHost:         {http.StatusMisdirectedRequest, "INVALID_ARGUMENT"},
 	llm.TooLarge:          {http.StatusRequestEntityTooLarge, "INVALID_ARGUMENT"},
 	llm.HeadersTooLarge:   {http.StatusRequestHeaderFieldsTooLarge, "INVALID_ARGUMENT"},
 	llm.BadMedia:          {http.StatusUnsupportedMediaType, "INVALID_ARGUMENT"},

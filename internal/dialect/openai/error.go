@@ -31,6 +31,7 @@ var classes = [...]class{
 	llm.NotFound:          {http.StatusNotFound, invalidRequest, ""},
 	llm.BadMethod:         {http.StatusMethodNotAllowed, invalidRequest, "method_not_supported"},
 	llm.NoSocket:          {http.StatusUpgradeRequired, invalidRequest, "websocket_not_supported"},
+	llm.WrongHost:         {http.StatusMisdirectedRequest, invalidRequest, "wrong_host"},
 	llm.TooLarge:          {http.StatusRequestEntityTooLarge, invalidRequest, "request_too_large"},
 	llm.HeadersTooLarge:   {http.StatusRequestHeaderFieldsTooLarge, invalidRequest, "headers_too_large"},
 	llm.BadMedia:          {http.StatusUnsupportedMediaType, invalidRequest, "unsupported_media_type"},

@@ -26,6 +26,7 @@ func TestClasses(t *testing.T) {
 		llm.NotFound:          {404, "invalid_request_error", ""},
 		llm.BadMethod:         {405, "invalid_request_error", "method_not_supported"},
 		llm.NoSocket:          {426, "invalid_request_error", "websocket_not_supported"},
+		llm.WrongHost:         {421, "invalid_request_error", "wrong_host"},
 		llm.TooLarge:          {413, "invalid_request_error", "request_too_large"},
 		llm.HeadersTooLarge:   {431, "invalid_request_error", "headers_too_large"},
 		llm.BadMedia:          {415, "invalid_request_error", "unsupported_media_type"},
