@@ -21,7 +21,7 @@ export class APIError extends Error {
 }
 
 // Amounts stay the text that the gateway wrote: a float would change them.
-const amounts = /"(cost_usd|charge_usd|amount|spent|held|left)":(-?[0-9.]+)/g;
+const amounts = /"(cost_usd|charge_usd|amount|spent|held|left|was|is)":(-?[0-9.]+)/g;
 
 /** @param {string} text @returns {any} */
 export const parse = (text) => JSON.parse(text.replace(amounts, '"$1":"$2"'));
