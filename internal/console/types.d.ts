@@ -7,6 +7,37 @@ export interface Affinity {
   thread?: string;
 }
 
+export interface Arrival {
+  address: string;
+  agent?: string;
+  clients: string[];
+  code?: string;
+  error?: string;
+  first_byte_ms?: number;
+  key?: string;
+  key_prefix?: string;
+  message?: string;
+  method: string;
+  model?: string;
+  operation?: string;
+  path: string;
+  recorded: boolean;
+  request_id: string;
+  status?: number;
+  stream: boolean;
+  time: string;
+  times: number;
+  total_ms?: number;
+  under_way?: boolean;
+}
+
+export interface Arrivals {
+  arrivals: Arrival[];
+  gateways: number;
+  note?: string;
+  now: string;
+}
+
 export interface Budget {
   amount: string;
   held?: string;
@@ -561,6 +592,7 @@ export interface Who {
 export type Answer<Path extends string> = Path extends `${infer Bare}?${string}` ? Told<Bare> : Told<Path>;
 
 type Told<Path extends string> =
+  Path extends '/arrivals' ? Arrivals :
   Path extends '/audit' ? Changes :
   Path extends '/calls' ? Calls :
   Path extends '/clients' ? ClientList :
