@@ -2,7 +2,7 @@
 import { signal } from './html.js';
 
 /**
- * @typedef {{name: string, role: 'owner'|'admin'|'member'|'viewer'}} User
+ * @typedef {import('../types').Person} User
  * @typedef {{method?: string, path: string, body?: object}} Request one of the admin API, path from /api/v1 on
  */
 
@@ -59,15 +59,21 @@ function message(text) {
   }
 }
 
-/** @param {string} path @param {AbortSignal} [signal] */
+/**
+ * get asks for what is at a path; what that is, is known where the path is written in one piece.
+ * @template {string} Path
+ * @param {Path} path
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<import('../types').Answer<Path>>}
+ */
 export const get = (path, signal) => call({ path }, signal);
 
-/** query writes parameters, without those that are empty. @param {Record<string, any>} values */
+/** query writes parameters, without those that are empty. @param {Record<string, any>} values @returns {''|`?${string}`} */
 export function query(values) {
   const q = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) if (value) q.set(name, String(value));
   const text = q.toString();
-  return text && '?' + text;
+  return text ? `?${text}` : '';
 }
 
 const quote = (/** @type {string} */ text) => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -5,11 +5,8 @@ import { link } from './route.js';
 import { Badge, Table, Time } from './ui.js';
 
 /**
- * @typedef {{request_id: string, time: string, key: string, key_name?: string, team?: string, team_name?: string, operation: string, model: string,
- *   provider: string, upstream_model: string, stream: boolean, status: number, error?: string, first_byte_ms: number, total_ms: number,
- *   total_tokens: number, output_tokens: number, estimated: boolean, cost_usd: string|null, charge_usd: string, service?: string, tags?: string[],
- *   notes?: string[], account?: string, steps?: Step[], cache_miss?: string, bytes_in: number, bytes_out: number}} Call
- * @typedef {{target: string, account: string, result: string, tried: boolean, at_ms: number, took_ms?: number}} Step
+ * @typedef {import('../types').Call} Call
+ * @typedef {import('../types').Step} Step
  */
 
 /** @param {{call: Call}} props */

@@ -3,8 +3,8 @@ import { ago, count, money } from './format.js';
 import { html } from './html.js';
 import { Field } from './ui.js';
 
-/** @typedef {{amount: string, period: string, zone?: string, soft?: boolean, spent?: string, held?: string, left?: string, renews?: string}} Budget */
-/** @typedef {{rpm?: number, tpm?: number, rpd?: number, concurrency?: number}} Limits */
+/** @typedef {import('../types').Budget} Budget */
+/** @typedef {import('../types').Limits} Limits */
 
 const periods = /** @type {Record<string, string>} */ ({ day: 'a day', week: 'a week', month: 'a month', total: 'in all' });
 

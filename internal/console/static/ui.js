@@ -43,7 +43,12 @@ export function useLoad(load, on, every = 0) {
   return { ...state, reload: () => again((n) => n + 1) };
 }
 
-/** useGet is useLoad of one path. @param {string} path @param {number} [every] */
+/**
+ * useGet is useLoad of one path.
+ * @template {string} Path
+ * @param {Path} path
+ * @param {number} [every]
+ */
 export const useGet = (path, every) => useLoad((signal) => get(path, signal), [path], every);
 
 /**

@@ -1,4 +1,3 @@
-// @ts-nocheck
 // Keys: who may call, and how much.
 import { call, mayChange, secrets } from '../api.js';
 import { ago, time } from '../format.js';
@@ -7,18 +6,17 @@ import { go, link, route } from '../route.js';
 import { AsCurl, Badge, Card, Code, Dialog, Empty, Field, Form, Loaded, Page, Table, Time, say, useGet } from '../ui.js';
 import { Budgets, Limits, TermFields, list, terms, without } from '../terms.js';
 
-/**
- * @typedef {{id: string, key?: string, name: string, owner?: string, prefix: string, status: 'active'|'revoked'|'expired', team?: string,
- *   budgets: import('../terms.js').Budget[], limits?: import('../terms.js').Limits, models: string[], operations: string[], strict: boolean,
- *   no_store: boolean, created: string, expires?: string, revoked?: string, last_used?: string, replaced_key_until?: string}} Key
- */
+/** @typedef {import('../../types').Key} Key */
+/** @typedef {Record<string, string>} Values of a form */
 
+/** @param {{rest: string[]}} props */
 export default function Keys({ rest }) {
   if (rest[0] === 'new') return html`<${List} creating />`;
   return rest[0] ? html`<${One} id=${rest[0]} />` : html`<${List} />`;
 }
 
 const tones = { active: 'good', revoked: 'bad', expired: 'warn' };
+/** @param {{of: Key}} props */
 const Status = ({ of }) => html`<${Badge} tone=${tones[of.status]}>${of.status}<//>`;
 
 function List({ creating = false }) {
@@ -48,12 +46,13 @@ const newKey = (values) => without({
   expires: values.expires && new Date(values.expires + 'T00:00:00').toISOString(), strict: values.strict === 'on', no_store: values.no_store === 'on',
 });
 
+/** @param {{close: () => void, done: (made: Key) => void}} props */
 function Create({ close, done }) {
   const teams = useGet('/teams');
-  const request = (values) => ({ method: 'POST', path: '/keys', body: newKey(values) });
+  const request = (/** @type {Values} */ values) => ({ method: 'POST', path: '/keys', body: newKey(values) });
   return html`
     <${Dialog} title="New key" close=${close}>
-      <${Loaded} of=${teams}>${(t) => html`
+      <${Loaded} of=${teams}>${(/** @type {import('../../types').TeamList} */ t) => html`
         <${Form} send=${async (values) => done(await call(request(values)))} label="Make the key" request=${request} cancel=${close}>
           <${Field} label="Name" name="name" required maxlength="200" autofocus placeholder="alice, ci, support-bot" value=${route.value.query.get('name') ?? ''} hint="Who or what calls with it." />
           ${t.teams.length > 0 && html`<${Field} label="Team" name="team"><option value="">none</option>${t.teams.map((team) => html`<option value=${team.name}>${team.name}</option>`)}<//>`}
@@ -72,6 +71,7 @@ const UseFields = ({ of = /** @type {Partial<Key>} */ ({}) }) => html`
   <label class="check"><input type="checkbox" name="strict" checked=${of.strict} /><span>Refuse calls that an upstream cannot take as they are written</span></label>
   <label class="check"><input type="checkbox" name="no_store" checked=${of.no_store} /><span>Keep nothing of its calls but their records</span></label>`;
 
+/** @param {{of: Key, close: () => void}} props */
 function Secret({ of, close }) {
   return html`
     <${Dialog} title=${`Key “${of.name}”`} close=${close}>
@@ -83,8 +83,9 @@ function Secret({ of, close }) {
     <//>`;
 }
 
+/** @param {{id: string}} props */
 function One({ id }) {
-  const path = '/keys/' + encodeURIComponent(id);
+  const path = /** @type {const} */ (`/keys/${encodeURIComponent(id)}`);
   const key = useGet(path, 5000);
   const [open, setOpen] = useState(/** @type {''|'edit'|'rotate'|'revoke'} */ (''));
   const [fresh, setFresh] = useState(/** @type {Key|null} */ (null));
@@ -131,9 +132,10 @@ function One({ id }) {
     <//>`}<//>`;
 }
 
+/** @param {{of: Key, path: string, close: () => void, done: () => void}} props */
 function Change({ of, path, close, done }) {
   const teams = useGet('/teams');
-  const request = (values) => ({
+  const request = (/** @type {Values} */ values) => ({
     method: 'PATCH', path,
     body: {
       name: values.name, owner: values.owner, team: values.team || null, ...terms(values), models: list(values.models),
@@ -143,7 +145,7 @@ function Change({ of, path, close, done }) {
   });
   return html`
     <${Dialog} title=${`Change “${of.name}”`} close=${close}>
-      <${Loaded} of=${teams}>${(t) => html`
+      <${Loaded} of=${teams}>${(/** @type {import('../../types').TeamList} */ t) => html`
         <${Form} send=${async (values) => { await call(request(values)); done(); }} label="Change" request=${request} cancel=${close}>
           <${Field} label="Name" name="name" required maxlength="200" value=${of.name} />
           <${Field} label="Team" name="team"><option value="">none</option>${t.teams.map((team) => html`<option value=${team.name} selected=${team.name === of.team}>${team.name}</option>`)}<//>
@@ -153,8 +155,9 @@ function Change({ of, path, close, done }) {
     <//>`;
 }
 
+/** @param {{of: Key, path: string, close: () => void, done: (made: Key) => void}} props */
 function Rotate({ of, path, close, done }) {
-  const request = (values) => ({ method: 'POST', path: path + '/rotate', body: values.overlap ? { overlap: values.overlap } : {} });
+  const request = (/** @type {Values} */ values) => ({ method: 'POST', path: path + '/rotate', body: values.overlap ? { overlap: values.overlap } : {} });
   return html`
     <${Dialog} title=${`Rotate “${of.name}”`} close=${close}>
       <p>The key gets a new secret; its name, budgets and records stay.</p>
