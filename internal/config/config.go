@@ -19,6 +19,7 @@ type Config struct {
 	PublicURL   string   `yaml:"public_url" check:"public url" doc:"URL under which clients reach Limen, as shown in messages."`
 	BehindProxy bool     `yaml:"behind_proxy" doc:"TLS ends in front of Limen: no warning about plain HTTP on a listener that others can reach."`
 	TLS         TLS      `yaml:"tls" doc:"Serve HTTPS: with cert and key, or with acme."`
+	Login       Login    `yaml:"login" doc:"How people log in to the console."`
 	CORS        CORS     `yaml:"cors" doc:"Browsers of other origins. Off when empty."`
 	Log         Log      `yaml:"log" doc:"Limen's own log."`
 	Limits      Limits   `yaml:"limits" doc:"Sizes and numbers beyond which a message or a call is refused."`
@@ -272,6 +273,7 @@ type Target struct {
 func Default() *Config {
 	return &Config{
 		Listen: "127.0.0.1:8080",
+		Login:  Login{Passwords: PasswordsAll},
 		Log:    Log{Format: "auto", Level: "info"},
 		Limits: Limits{
 			Body: 64 * mebibyte, Event: 16 * mebibyte, Answer: 64 * mebibyte, Headers: 64 * kibibyte,

@@ -225,6 +225,20 @@ data: /var/lib/limen
 public_url: https://llm.example.com/base
 behind_proxy: true
 tls: { acme: { domains: [a.example.com, b.example.com], email: me@example.com, cache: /c } }
+login:
+  passwords: admin
+  oidc:
+    name: Us
+    issuer: http://localhost:9000/realms/us
+    client_id: limen
+    client_secret: canary
+    client: confidential
+    scopes: [openid, "https://example.com/groups"]
+    name_claim: preferred_username
+    groups_claim: realm_access.roles
+    groups: { /ops: owner, "a b": { role: member, team: web } }
+    others: { role: viewer }
+    domains: [example.com]
 cors: { origins: ["*", "http://localhost:3000"] }
 log: { format: json, level: debug }
 limits: { body: 1GiB, event: 10MB, answer: 1024, headers: 8 KiB, concurrency: 10, bodies: 2GiB, queue: 0s, cache_read_weight: 10% }
@@ -297,7 +311,11 @@ models:
 	none, much := Markup(0), Markup(1225)
 	want := &Config{
 		Listen: "[::1]:0", Data: "/var/lib/limen", PublicURL: "https://llm.example.com/base", BehindProxy: true,
-		TLS:    TLS{ACME: &ACME{Domains: []string{"a.example.com", "b.example.com"}, Email: "me@example.com", Cache: "/c"}},
+		TLS: TLS{ACME: &ACME{Domains: []string{"a.example.com", "b.example.com"}, Email: "me@example.com", Cache: "/c"}},
+		Login: Login{"admin", &OIDC{
+			"Us", "http://localhost:9000/realms/us", "limen", "canary", "confidential", []string{"openid", "https://example.com/groups"}, "preferred_username", "realm_access.roles",
+			[]Group{{"/ops", Grant{"owner", ""}}, {"a b", Grant{"member", "web"}}}, &Grant{"viewer", ""}, []string{"example.com"},
+		}},
 		CORS:   CORS{Origins: []string{"*", "http://localhost:3000"}},
 		Log:    Log{"json", "debug"},
 		Limits: Limits{1 << 30, 10e6, 1024, 8 << 10, 10, 2 << 30, 0, 10},

@@ -23,6 +23,7 @@ type rule struct {
 var (
 	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 	modelID      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
+	scopeText    = regexp.MustCompile(`^[!#-\[\]-~]{1,100}$`)
 	labelText    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	headerName   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 	domainName   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
@@ -40,6 +41,10 @@ func ruleNamed(name string) rule {
 		return rule{want: "an http or https URL such as https://host/v1", test: testBaseURL, pattern: "^https?://"}
 	case "public url":
 		return rule{want: "an http or https URL such as https://host", test: testPublicURL, pattern: "^https?://"}
+	case "issuer":
+		return rule{want: "the https URL of a provider such as https://accounts.example.com", test: testIssuer, pattern: "^https?://"}
+	case "scope":
+		return matching("a scope: a word without spaces", scopeText)
 	case "url":
 		return rule{want: "an http or https URL such as https://host/search", test: func(text string) error { _, err := parseURL(text); return err }, pattern: "^https?://"}
 	case "url pattern":

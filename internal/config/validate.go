@@ -14,6 +14,7 @@ import (
 // makes one problem.
 func (d *decoder) validate(c *Config, opt Options) {
 	d.validateTLS(&c.TLS)
+	d.validateLogin(c)
 	d.validateLimits(&c.Limits)
 	d.validateTools(&c.Tools)
 	d.validateUsage(&c.Usage)
