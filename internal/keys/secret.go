@@ -92,8 +92,11 @@ func Mask(text string) string {
 		if id != "" {
 			id += "_"
 		}
-		out.WriteString(rest[:at] + prefix + id + "…")
+		out.WriteString(rest[:at] + prefix + id)
 		rest = rest[end:]
+		if !strings.HasPrefix(rest, "…") { // else it was masked before
+			out.WriteString("…")
+		}
 	}
 }
 

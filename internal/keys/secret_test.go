@@ -141,6 +141,7 @@ func TestMask(t *testing.T) {
 		{"a " + text + " and sk-proj-abcdefghijklmnop.", "a " + public + " and sk-…."},
 		{"risk-management-model-of-ours", "risk-management-model-of-ours"},
 		{"sk-short", "sk-short"},
+		{public, public},
 	} {
 		if got := Mask(c.text); got != c.want {
 			t.Errorf("Mask(%q) = %q, want %q", c.text, got, c.want)
