@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/llm"
@@ -34,6 +35,7 @@ const (
 	ViaToken     Via = "token"     // one for programs
 	ViaSocket    Via = "socket"    // who can open the data directory of a gateway
 	ViaDirectory Via = "directory" // the same, where no gateway runs
+	ViaOIDC      Via = "oidc"      // what a provider of OpenID Connect said, of who was not let in
 )
 
 // AdminUser is the owner whose password is the admin password. No other user
@@ -56,11 +58,15 @@ const maxAgent = 200
 type Operators struct {
 	store *store.Store
 	admin *Admin
+
+	passwords atomic.Bool // users may log in by them; the owner named admin always may
 }
 
 // NewOperators returns those of a store; admin checks the owner's password.
 func NewOperators(st *store.Store, admin *Admin) *Operators {
-	return &Operators{store: st, admin: admin}
+	o := &Operators{store: st, admin: admin}
+	o.passwords.Store(true)
+	return o
 }
 
 // Login is what somebody says to begin a session. No user is the owner.
@@ -80,10 +86,15 @@ func (o *Operators) Login(ctx context.Context, in *Login) (string, *Operator, er
 	if err != nil {
 		return "", nil, err
 	}
+	return o.begin(ctx, who, in.Agent)
+}
+
+// begin begins a session of somebody who is known.
+func (o *Operators) begin(ctx context.Context, who *Operator, agent string) (string, *Operator, error) {
 	text, token := newToken("", "")
 	now := time.Now()
-	err = o.store.AddSession(ctx, store.Session{
-		ID: token.ID, Hash: hex.EncodeToString(token.Hash[:]), UserID: who.UserID, Address: in.From, Agent: printable(in.Agent[:min(len(in.Agent), maxAgent)]),
+	err := o.store.AddSession(ctx, store.Session{
+		ID: token.ID, Hash: hex.EncodeToString(token.Hash[:]), UserID: who.UserID, Address: who.From, Agent: printable(agent[:min(len(agent), maxAgent)]),
 		Created: now.UnixMilli(), Seen: now.UnixMilli(),
 	}, now.Add(-SessionMax).UnixMilli(), now.Add(-SessionIdle).UnixMilli())
 	if err != nil {
@@ -93,11 +104,21 @@ func (o *Operators) Login(ctx context.Context, in *Login) (string, *Operator, er
 	return text, who, nil
 }
 
+// SetPasswords says whether users log in by passwords. The owner named admin
+// does in any case.
+func (o *Operators) SetPasswords(allowed bool) { o.passwords.Store(allowed) }
+
+// Passwords reports whether they do.
+func (o *Operators) Passwords() bool { return o.passwords.Load() }
+
 // check checks a name and its password.
 func (o *Operators) check(ctx context.Context, in *Login) (*Operator, error) {
 	if in.User == "" || in.User == AdminUser {
 		in.Account = AdminUser
 		return adminOperator(ViaSession, in.From), o.admin.check(ctx, "login", in.Password, in.From)
+	}
+	if !o.passwords.Load() {
+		return nil, wrongPassword("Only admin logs in with a password here; all others do by single sign-on.")
 	}
 	return o.checkUser(ctx, in)
 }

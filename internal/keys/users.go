@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -25,12 +26,14 @@ const (
 // Roles are all roles, the one that may do most first.
 var Roles = []Role{Owner, Manager, Viewer, Member}
 
-// NewUser describes a user. Without a password, one is made.
+// NewUser describes a user. Without a password, one is made, unless the user
+// logs in by single sign-on.
 type NewUser struct {
 	Name     string `json:"name"`
 	Role     Role   `json:"role"`
 	Team     string `json:"team,omitempty"` // ID, of a member
 	Password string `json:"password,omitempty"`
+	Via      string `json:"via,omitempty"` // "password", also when empty, or "oidc": who has verified that the name is their e-mail address
 }
 
 // UserChange is what changes of a user; what is nil stays.
@@ -59,22 +62,27 @@ func checkUser(u *store.User, password string) error {
 		return llm.InvalidParam("missing_required_parameter", "team", "A member needs a team, whose keys and usage it sees.")
 	case Role(u.Role) != Member && u.TeamID != "":
 		return llm.InvalidParam("invalid_value", "team", "Only members have a team; who is %s sees all.", u.Role)
+	case u.Via != store.ViaPassword && u.Via != store.ViaOIDC:
+		return llm.InvalidParam("invalid_value", "via", "A user logs in by password or by oidc, not by %q.", u.Via)
+	case u.Via == store.ViaOIDC && password != "":
+		return llm.InvalidParam("invalid_value", "password", "Who logs in by single sign-on has no password here.")
 	case password != "" && len(password) < minPassword:
 		return llm.InvalidParam("invalid_value", "password", "A password has at least %d characters.", minPassword)
 	}
 	return nil
 }
 
-// CreateUser makes a user and returns the password.
+// CreateUser makes a user and returns the password, "" for one who logs in by
+// single sign-on.
 func (o *Operators) CreateUser(ctx context.Context, n NewUser) (string, *store.User, error) {
-	u := &store.User{ID: userPrefix + randomBase62(idLen), Name: strings.TrimSpace(n.Name), Role: string(n.Role), TeamID: n.Team, Created: time.Now().UnixMilli()}
+	u := &store.User{ID: userPrefix + randomBase62(idLen), Name: strings.TrimSpace(n.Name), Role: string(n.Role), TeamID: n.Team, Created: time.Now().UnixMilli(), Via: cmp.Or(n.Via, store.ViaPassword)}
 	if err := checkUser(u, n.Password); err != nil {
 		return "", nil, err
 	}
-	if n.Password == "" {
-		n.Password = NewPassword()
+	if u.Via == store.ViaPassword {
+		n.Password = cmp.Or(n.Password, NewPassword())
+		u.Hash = hashPassword(n.Password)
 	}
-	u.Hash = hashPassword(n.Password)
 	err := o.store.CreateUser(ctx, u)
 	if errors.Is(err, store.ErrConflict) {
 		return "", nil, llm.Errorf(llm.Conflict, "There is a user named %q already; take another name.", u.Name)
@@ -110,6 +118,9 @@ func (o *Operators) ChangeUser(ctx context.Context, ref string, c UserChange) (*
 	}
 	if password != "" {
 		u.Hash = hashPassword(password)
+	}
+	if c.Role != nil || c.Team != nil {
+		u.Mapped = false // it was given by hand
 	}
 	return u, gone(ref, o.store.UpdateUser(ctx, u))
 }

@@ -62,3 +62,39 @@ func TestUsers(t *testing.T) {
 		}
 	})
 }
+
+// Somebody at a provider is one user for ever.
+func TestUsersOfProvider(t *testing.T) {
+	onEach(t, func(t *testing.T, open func() *Store) {
+		s, ctx := open(), t.Context()
+		ann := User{ID: "u1", Name: "ann", Role: "viewer", Via: ViaOIDC, Issuer: "https://a", Subject: "1", Mapped: true}
+		invited := User{ID: "u2", Name: "bob@example.com", Role: "viewer", Via: ViaOIDC}
+		plain := User{ID: "u3", Name: "carol", Role: "viewer", Hash: "h", Via: ViaPassword}
+		for _, u := range []User{ann, invited, plain} {
+			mustDo(t, s.CreateUser(ctx, &u))
+		}
+		if got, err := s.UserOf(ctx, "https://a", "1"); err != nil || *got != ann {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		for _, who := range [][2]string{{"https://b", "1"}, {"https://a", "2"}, {"", ""}} {
+			if _, err := s.UserOf(ctx, who[0], who[1]); !errors.Is(err, ErrNotFound) {
+				t.Errorf("%q is somebody: %v", who, err)
+			}
+		}
+		twin := User{ID: "u4", Name: "ann's twin", Via: ViaOIDC, Issuer: "https://a", Subject: "1"}
+		for what, err := range map[string]error{
+			"two users are one":           s.CreateUser(ctx, &twin),
+			"bound to who is known":       s.BindUser(ctx, "u2", "https://a", "1"),
+			"bound with a password":       s.BindUser(ctx, "u3", "https://a", "3"),
+			"bound twice":                 errors.Join(s.BindUser(ctx, "u2", "https://a", "2"), s.BindUser(ctx, "u2", "https://a", "3")),
+			"bound to one who is invited": s.BindUser(ctx, "u1", "https://a", "4"),
+		} {
+			if !errors.Is(err, ErrConflict) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if got, err := s.UserOf(ctx, "https://a", "2"); err != nil || got.ID != "u2" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
