@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"internal/budget"},
 	{"internal/upstream"},
 	{"internal/socket"},
-	{"internal/http1", "internal/mcp"},
+	{"internal/http1", "internal/mcp", "internal/signon"},
 	{"internal/provider/echo", "internal/provider/modelsdev"},
 	{"internal/provider"},
 	{"internal/dialect/openaichat", "internal/dialect/openairesponses", "internal/dialect/anthropic", "internal/dialect/gemini", "internal/dialect/bedrock"},
