@@ -102,6 +102,7 @@ export interface Change {
   operation: string;
   status?: number;
   time: string;
+  times?: number;
   via: 'password' | 'session' | 'token' | 'socket' | 'directory';
   who: string;
 }
@@ -277,6 +278,7 @@ export interface NewUser {
   password?: string;
   role: 'owner' | 'admin' | 'viewer' | 'member';
   team?: string;
+  via?: string;
 }
 
 export interface Origin {
