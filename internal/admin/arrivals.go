@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/arrivals"
@@ -49,12 +50,12 @@ func (a *API) listArrivals(r *request) (*Arrivals, error) {
 }
 
 // maySee reports whether somebody may see an arrival: a member only those
-// with keys of the own team.
+// with keys of the own team and of those below it.
 func (a *API) maySee(r *request, came *arrivals.Arrival) bool {
-	team, own := r.ownTeam()
-	if !own {
+	teams, only := a.ownTeams(r)
+	if !only {
 		return true
 	}
 	k := a.Keys.Lookup(came.Key)
-	return k != nil && team != "" && k.TeamID == team
+	return k != nil && slices.Contains(teams, k.TeamID)
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -149,7 +150,7 @@ func (a *API) showCall(r *request) (*Call, error) {
 	case err != nil:
 		return nil, err
 	}
-	if team, only := r.ownTeam(); only && c.Team != team {
+	if teams, only := a.ownTeams(r); only && !slices.Contains(teams, c.Team) {
 		return nil, noCall(id)
 	}
 	return a.newCall(&c), nil

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/keys"
@@ -77,9 +78,9 @@ func (a *API) listKeys(r *request) (*KeyList, error) {
 		return nil, err
 	}
 	list := []Key{}
-	team, only := r.ownTeam()
+	teams, only := a.ownTeams(r)
 	for _, k := range a.Keys.All() {
-		if only && k.TeamID != team {
+		if only && !slices.Contains(teams, k.TeamID) {
 			continue
 		}
 		out, err := a.keyNow(r.Context(), k)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -99,7 +100,7 @@ func ofOwner(op *operation) bool {
 }
 
 var ofMember = map[string]bool{
-	"GET /openapi.json": true, "GET /keys": true, "GET /keys/{key}": true, "GET /usage": true, "GET /usage/export": true, "GET /calls": true, "GET /calls/{call}": true, "GET /arrivals": true,
+	"GET /openapi.json": true, "GET /keys": true, "GET /keys/{key}": true, "GET /teams": true, "GET /teams/{team}": true, "GET /usage": true, "GET /usage/export": true, "GET /calls": true, "GET /calls/{call}": true, "GET /arrivals": true,
 }
 
 func writes(op *operation) bool   { return op.method != "GET" }
@@ -229,6 +230,15 @@ func TestSession(t *testing.T) {
 	if code, body := ask("DELETE", "/sessions/"+other.Value[:12], ""); code != 200 {
 		t.Errorf("the end of another session: %d %s", code, body)
 	}
+	// A login never goes on with what a browser brought.
+	for _, planted := range []string{cookie.Value, strings.Repeat("a", 62)} {
+		r := httptest.NewRequest("POST", root+"/session", strings.NewReader(`{"password":"correct horse"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: planted})
+		if set := serve(s, r).Result().Cookies(); len(set) != 1 || set[0].Value == planted || len(set[0].Value) != len(cookie.Value) {
+			t.Errorf("a login with %s gets %v", planted, set)
+		}
+	}
 	if code, body := ask("DELETE", "/session", ""); code != 200 {
 		t.Errorf("logout: %d %s", code, body)
 	}
@@ -242,5 +252,86 @@ func TestSession(t *testing.T) {
 	long.Header.Set("Content-Type", "application/json")
 	if code := serve(s, long).Code; code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a long login: %d, want 413", code)
+	}
+}
+
+// Whoever says the old password sets another, which ends all sessions but goes
+// on with one anew.
+func TestChangeOwnPassword(t *testing.T) {
+	for _, user := range []string{"admin", "ann"} {
+		t.Run(user, func(t *testing.T) {
+			s := newServer(t)
+			if _, _, err := s.api.Operators.CreateUser(t.Context(), keys.NewUser{Name: "ann", Role: keys.Viewer, Password: password}); err != nil {
+				t.Fatal(err)
+			}
+			login := fmt.Sprintf(`{"user":%q,"password":%q}`, user, password)
+			cookie, other := loggedIn(t, s, login), loggedIn(t, s, login)
+			ask := func(cookie *http.Cookie, method, path, body string) *httptest.ResponseRecorder {
+				r := httptest.NewRequest(method, root+path, strings.NewReader(body))
+				r.Header.Set("Content-Type", "application/json")
+				r.AddCookie(cookie)
+				return serve(s, r)
+			}
+			for _, c := range []struct{ body, want string }{
+				{`{"old":"correct horse","new":"short"}`, "at least 8 characters"},
+				{`{"old":"a wrong guess","new":"battery staple"}`, "The old password is another."},
+				{`{"new":"battery staple"}`, "The old password is another."},
+				{`{"old":"correct horse","new":"battery staple","role":"owner"}`, "unknown field"},
+			} {
+				if w := ask(cookie, "POST", "/session/password", c.body); w.Code != 400 || !strings.Contains(w.Body.String(), c.want) {
+					t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
+				}
+			}
+			w := ask(cookie, "POST", "/session/password", `{"old":"correct horse","new":"battery staple"}`)
+			set := w.Result().Cookies()
+			if w.Code != 200 || len(set) != 1 {
+				t.Fatalf("got %d %s, %v", w.Code, w.Body, set)
+			}
+			for name, c := range map[string]struct {
+				cookie *http.Cookie
+				want   int
+			}{"the one that asked": {cookie, 401}, "another": {other, 401}, "the new one": {set[0], 200}} {
+				if w := ask(c.cookie, "GET", "/session", ""); w.Code != c.want {
+					t.Errorf("%s: %d, want %d", name, w.Code, c.want)
+				}
+			}
+			if w := ask(set[0], "POST", "/session", login); w.Code != 401 {
+				t.Errorf("the old password: %d", w.Code)
+			}
+			loggedIn(t, s, strings.Replace(login, password, "battery staple", 1))
+			all := audited(t, s)
+			if !slices.Contains(all, user+` by session from 192.0.2.1: POST /session/password "" [new old] 200`) || strings.Contains(strings.Join(all, ""), "staple") {
+				t.Errorf("the audit log has %q", all)
+			}
+		})
+	}
+	s := newServer(t)
+	w := httptest.NewRecorder()
+	s.Local(keys.ViaSocket).ServeHTTP(w, httptest.NewRequest("POST", root+"/session/password", strings.NewReader(`{"old":"correct horse","new":"battery staple"}`)))
+	if w.Code != 403 {
+		t.Errorf("by nobody with a password: %d %s", w.Code, w.Body)
+	}
+}
+
+// Old passwords are guessed as slowly as at a login.
+func TestOldPasswordIsGuarded(t *testing.T) { synctest.Test(t, oldPasswordIsGuarded) }
+
+func oldPasswordIsGuarded(t *testing.T) {
+	s := newServer(t)
+	cookie := loggedIn(t, s, `{"password":"correct horse"}`)
+	evaluated := 0
+	for range 100 {
+		r := httptest.NewRequest("POST", root+"/session/password", strings.NewReader(`{"old":"a wrong guess","new":"battery staple"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.AddCookie(cookie)
+		if w := serve(s, r); w.Code == 400 {
+			evaluated++
+		} else if w.Code != 429 {
+			t.Fatalf("got %d %s", w.Code, w.Body)
+		}
+		time.Sleep(600 * time.Millisecond)
+	}
+	if evaluated == 0 || evaluated > 10 {
+		t.Errorf("%d of 100 in a minute were evaluated", evaluated)
 	}
 }

@@ -43,6 +43,18 @@ func (a *API) login(r *request, in *keys.Login) (*Who, error) {
 	return newWho(who), nil
 }
 
+func (a *API) changeOwnPassword(r *request, in *keys.NewOwnPassword) (*Done, error) {
+	in.Agent = r.UserAgent()
+	text, err := a.Operators.ChangeOwnPassword(r.Context(), r.who, in)
+	if err != nil {
+		return nil, err
+	}
+	if text != "" {
+		r.header.Add("Set-Cookie", cookieOf(text).String())
+	}
+	return &Done{"changed"}, nil
+}
+
 func (a *API) whoAmI(r *request) (*Who, error) { return newWho(r.who), nil }
 
 func (a *API) logout(r *request) (*Done, error) {
@@ -63,10 +75,23 @@ type Done struct {
 	Status string `json:"status"`
 }
 
+// userNames are the names of users, by their IDs.
+func (a *API) userNames(r *request) (map[string]string, error) {
+	users, err := a.Operators.Users(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{keys.AdminUser: keys.AdminUser}
+	for i := range users {
+		names[users[i].ID] = users[i].Name
+	}
+	return names, nil
+}
+
 // Session is a session as its user may know it.
 type Session struct {
 	ID      string    `json:"id"`
-	User    string    `json:"user"`
+	User    string    `json:"user"`           // name
 	From    string    `json:"from,omitempty"` // where they logged in
 	Agent   string    `json:"agent,omitempty"`
 	Created time.Time `json:"created"`
@@ -85,6 +110,10 @@ func (a *API) listSessions(r *request) (*SessionList, error) {
 	if err != nil {
 		return nil, err
 	}
+	names, err := a.userNames(r)
+	if err != nil {
+		return nil, err
+	}
 	list := []Session{}
 	for _, row := range rows {
 		if !mayEnd(r.who, &row) {
@@ -92,7 +121,7 @@ func (a *API) listSessions(r *request) (*SessionList, error) {
 		}
 		ends := min(row.Seen+keys.SessionIdle.Milliseconds(), row.Created+keys.SessionMax.Milliseconds())
 		list = append(list, Session{
-			ID: row.ID, User: row.UserID, From: row.Address, Agent: row.Agent, Created: fromMs(row.Created), Seen: fromMs(row.Seen), Ends: fromMs(ends),
+			ID: row.ID, User: names[row.UserID], From: row.Address, Agent: row.Agent, Created: fromMs(row.Created), Seen: fromMs(row.Seen), Ends: fromMs(ends),
 			Current: row.ID == r.who.Session,
 		})
 	}

@@ -43,7 +43,6 @@ var (
 	owners     = access{roles: []keys.Role{keys.Owner}}
 	sees       = access{roles: readers, scopes: keys.ScopeRead}
 	seesKeys   = access{roles: keys.Roles, scopes: keys.ScopeRead | keys.ScopeKeys}
-	seesTeams  = access{roles: readers, scopes: keys.ScopeRead | keys.ScopeKeys}
 	seesConfig = access{roles: readers, scopes: keys.ScopeRead | keys.ScopeConfig}
 	seesUsage  = access{roles: keys.Roles, scopes: keys.ScopeRead | keys.ScopeUsage}
 	setsKeys   = access{roles: managers, scopes: keys.ScopeKeys}
@@ -57,6 +56,7 @@ func (a *API) table() []operation {
 		{"POST", "/session", anybody, true, takes(a.login), "", "log in: a cookie comes with the answer"},
 		{"GET", "/session", known, false, gives(a.whoAmI), "", "who am I"},
 		{"DELETE", "/session", people, true, gives(a.logout), "", "log out"},
+		{"POST", "/session/password", people, true, takes(a.changeOwnPassword), "", "change the own password, by the old one; other sessions end"},
 		{"GET", "/sessions", people, false, gives(a.listSessions), "", "who is logged in"},
 		{"DELETE", "/sessions/{session}", people, true, gives(a.endSession), "", "end a session"},
 
@@ -67,9 +67,9 @@ func (a *API) table() []operation {
 		{"POST", "/keys/{key}/revoke", setsKeys, true, gives(a.revokeKey), "", "stop a key"},
 		{"POST", "/keys/{key}/rotate", setsKeys, true, takes(a.rotateKey), "", "give a key a new secret"},
 		{"POST", "/keys/{key}/restore", setsKeys, true, gives(a.restoreKey), "", "make a revoked key work again"},
-		{"GET", "/teams", seesTeams, false, gives(a.listTeams), "", "list teams"},
+		{"GET", "/teams", seesKeys, false, gives(a.listTeams), "", "list teams"},
 		{"POST", "/teams", setsKeys, true, takes(a.createTeam), "", "make a team"},
-		{"GET", "/teams/{team}", seesTeams, false, gives(a.showTeam), "", "show a team with its members"},
+		{"GET", "/teams/{team}", seesKeys, false, gives(a.showTeam), "", "show a team with its members"},
 		{"PATCH", "/teams/{team}", setsKeys, true, takes(a.changeTeam), "", "change a team; what is absent stays"},
 		{"DELETE", "/teams/{team}", setsKeys, true, gives(a.deleteTeam), "", "delete a team that nothing belongs to"},
 

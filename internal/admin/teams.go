@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/budget"
@@ -98,7 +99,11 @@ func (a *API) listTeams(r *request) (*TeamList, error) {
 		return nil, err
 	}
 	list := []Team{}
+	teams, only := a.ownTeams(r)
 	for _, t := range a.Keys.Teams() {
+		if only && !slices.Contains(teams, t.ID) {
+			continue
+		}
 		out, err := a.teamNow(r.Context(), t)
 		if err != nil {
 			return nil, err
@@ -121,7 +126,7 @@ func (a *API) showTeam(r *request) (*Team, error) {
 	if err := a.refreshKeys(r); err != nil {
 		return nil, err
 	}
-	t, err := a.Keys.FindTeam(r.PathValue("team"))
+	t, err := a.findTeam(r, r.PathValue("team"))
 	if err != nil {
 		return nil, err
 	}

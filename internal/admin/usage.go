@@ -95,7 +95,7 @@ func (a *API) teamName(id string) string {
 }
 
 // filter reads since, until (RFC 3339, or a date in the zone), key, team,
-// model, provider and tag. A member sees the own team only.
+// model, provider and tag. A member sees the own team, and those below it.
 func (a *API) filter(r *request, zone *time.Location) (f store.Filter, err error) {
 	q := r.URL.Query()
 	if f.Since, err = parseTime("since", q.Get("since"), zone); err != nil {
@@ -112,18 +112,17 @@ func (a *API) filter(r *request, zone *time.Location) (f store.Filter, err error
 		}
 		f.KeyID = k.ID
 	}
+	teams, only := a.ownTeams(r)
+	if only && len(teams) == 0 {
+		return f, llm.Errorf(llm.Forbidden, "You belong to no team whose usage you may see.")
+	}
+	f.Teams = teams
 	if ref := q.Get("team"); ref != "" {
-		t, err := a.Keys.FindTeam(ref)
+		t, err := a.findTeam(r, ref)
 		if err != nil {
 			return f, err
 		}
-		f.Team = t.ID
-	}
-	if team, only := r.ownTeam(); only {
-		if f.Team != "" && f.Team != team || team == "" {
-			return f, llm.Errorf(llm.Forbidden, "You may see the usage of your own team only.")
-		}
-		f.Team = team
+		f.Teams = []string{t.ID}
 	}
 	return f, nil
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/keys"
@@ -16,6 +17,8 @@ type User struct {
 	Team     string    `json:"team,omitempty"` // name
 	Password string    `json:"password,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
+	// LastLogin is told where users are listed.
+	LastLogin time.Time `json:"last_login,omitzero"`
 }
 
 // UserList is the answer of GET /api/v1/users.
@@ -32,9 +35,16 @@ func (a *API) listUsers(r *request) (*UserList, error) {
 	if err != nil {
 		return nil, err
 	}
+	logins, err := a.Operators.LastLogins(r.Context())
+	if err != nil {
+		return nil, err
+	}
 	out := &UserList{[]User{{ID: keys.AdminUser, Name: keys.AdminUser, Role: keys.Owner}}}
 	for i := range rows {
 		out.Users = append(out.Users, *a.newUser(&rows[i]))
+	}
+	for i := range out.Users {
+		out.Users[i].LastLogin = fromMs(logins[out.Users[i].ID])
 	}
 	return out, nil
 }
@@ -86,19 +96,28 @@ func (a *API) deleteUser(r *request) (*User, error) {
 	return a.newUser(u), nil
 }
 
-// ownTeam is the one team whose keys and usage a request may see; only is false
-// where it may see all.
-func (r *request) ownTeam() (id string, only bool) {
+// ownTeams are the IDs of the teams whose keys and usage a request may see: that
+// of a member, and those below it. only is false where it may see all.
+func (a *API) ownTeams(r *request) (ids []string, only bool) {
 	if r.who.Role != keys.Member {
-		return "", false
+		return nil, false
 	}
-	return r.who.TeamID, true
+	return a.Keys.Within(r.who.TeamID), true
 }
 
 // findKey returns a key that a request may see, by ID or name.
 func (a *API) findKey(r *request, ref string) (*keys.Key, error) {
-	if team, only := r.ownTeam(); only {
-		return a.Keys.FindOf(team, ref)
+	if teams, only := a.ownTeams(r); only {
+		return a.Keys.FindOf(teams, ref)
 	}
 	return a.Keys.Find(ref)
+}
+
+// findTeam returns a team that a request may see, by ID or name.
+func (a *API) findTeam(r *request, ref string) (*keys.Team, error) {
+	t, err := a.Keys.FindTeam(ref)
+	if teams, only := a.ownTeams(r); err == nil && only && !slices.Contains(teams, t.ID) {
+		return nil, keys.NoTeam(ref)
+	}
+	return t, err
 }

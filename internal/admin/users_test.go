@@ -46,12 +46,15 @@ func TestMemberSeesOwnTeam(t *testing.T) {
 		{"/keys/=alice", "Not Found There is no key", `"=alice"`, "k1"},
 		{"/usage", `"calls":0`, `"calls":2`, "alice"},
 		{"/usage?by=key,team", `"groups":[]`, `"=alice"`, "alice"},
-		{"/usage?team=t1", "Forbidden", `"calls":2`, "calls"},
+		{"/usage?team=t1", "Not Found There is no team", `"calls":2`, "calls"},
 		{"/usage?key=k1", "Not Found", `"calls":2`, "calls"},
 		{"/calls", `"calls":[]`, call, "alice"},
 		{"/calls/" + call, "Not Found There is no call", `"=alice"`, "alice"},
 		{"/usage/export", "OK", call, "alice"},
-		{"/usage/export?team=research", "Forbidden", call, call},
+		{"/usage/export?team=research", "Not Found There is no team", call, call},
+		{"/teams", `"name":"own"`, `"name":"research"`, "research"},
+		{"/teams/own", `"name":"mine"`, "Not Found There is no team", "research"},
+		{"/teams/t1", "Not Found There is no team", `"name":"research"`, "budgets"},
 	} {
 		answer := asked(mo, c.path)
 		if !strings.Contains(answer, c.mo) || c.path[1:2] != "k" && strings.Contains(answer, c.onlyOthers) {
@@ -63,6 +66,24 @@ func TestMemberSeesOwnTeam(t *testing.T) {
 	}
 	if answer := asked(mo, "/keys"); strings.Contains(answer, "alice") {
 		t.Errorf("mo sees %s", answer)
+	}
+
+	// What belongs to the team by another is the member's, too.
+	above := "own"
+	for _, parent := range []string{above, ""} {
+		if _, err := s.api.Keys.ChangeTeam(ctx, "t1", func(n *keys.NewTeam) error { n.Parent = parent; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/keys", "/keys/k1", "/usage", "/usage?team=t1", "/usage?by=key", "/calls", "/calls/" + call, "/usage/export", "/teams", "/teams/t1"} {
+			answer := asked(mo, path)
+			sees := strings.Contains(answer, "alice") || strings.Contains(answer, `"calls":2`) || strings.Contains(answer, "research")
+			if sees != (parent == above) {
+				t.Errorf("%s for mo with research below %q: %s", path, parent, answer)
+			}
+		}
+		if answer := asked(re, "/teams/own"); !strings.HasPrefix(answer, "Not Found") {
+			t.Errorf("re sees the team above: %s", answer)
+		}
 	}
 
 	// What a user may do counts at once.
@@ -104,11 +125,39 @@ func TestUsers(t *testing.T) {
 		{"DELETE", "/users/bob", "", `"name":"bob"`},
 		{"DELETE", "/users/bob", "", "There is no user"},
 		{"GET", "/users", "", `{"users":[{"id":"admin","name":"admin","role":"owner"},{"id":"user_`},
+		{"GET", "/sessions", "", `{"sessions":[]}`},
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(c.method, root+c.path, strings.NewReader(c.body)))
 		if !strings.Contains(w.Body.String(), c.want) || strings.Contains(w.Body.String(), "argon") {
 			t.Errorf("%s %s %s: %s, want %s", c.method, c.path, c.body, w.Body, c.want)
 		}
+	}
+}
+
+// Who logged in is told by name, and when last.
+func TestLastLogin(t *testing.T) {
+	s := newServer(t)
+	local := func(path string) string {
+		w := httptest.NewRecorder()
+		s.Local(keys.ViaSocket).ServeHTTP(w, httptest.NewRequest("GET", root+path, nil))
+		return w.Body.String()
+	}
+	if _, _, err := s.api.Operators.CreateUser(t.Context(), keys.NewUser{Name: "ann", Role: keys.Viewer, Password: "hold the door"}); err != nil {
+		t.Fatal(err)
+	}
+	if users := local("/users"); strings.Contains(users, "last_login") {
+		t.Errorf("nobody has logged in: %s", users)
+	}
+	loggedIn(t, s, `{"user":"ann","password":"hold the door"}`)
+	if users := local("/users"); strings.Count(users, "last_login") != 1 {
+		t.Errorf("ann has logged in: %s", users)
+	}
+	loggedIn(t, s, `{"password":"correct horse"}`)
+	if users := local("/users"); strings.Count(users, "last_login") != 2 {
+		t.Errorf("both have: %s", users)
+	}
+	if sessions := local("/sessions"); !strings.Contains(sessions, `"user":"ann"`) || !strings.Contains(sessions, `"user":"admin"`) {
+		t.Errorf("sessions: %s", sessions)
 	}
 }

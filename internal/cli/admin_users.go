@@ -15,7 +15,8 @@ func (e *env) adminUsers() *cobra.Command {
 	c := &cobra.Command{
 		Use: "users", Short: "Make, list, change and delete people who may log in", Args: cobra.NoArgs,
 		Long: `Users log in to the console. An owner may do everything, an admin all but decide who may, a
-viewer sees everything, and a member sees the keys and the usage of the own team.`,
+viewer sees everything, and a member sees the keys and the usage of the own team and of those
+below it.`,
 		Example: "  limen admin users create ann --role viewer\n  limen admin users create bob --role member --team web\n  limen admin users set ann --role admin",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

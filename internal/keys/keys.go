@@ -153,7 +153,7 @@ func (r *Keyring) read(ctx context.Context) (keys []store.Key, teams []store.Tea
 func (s *snapshot) newKey(row store.Key) (*Key, error) {
 	k := &Key{Key: row, Team: s.teams[row.TeamID]}
 	if row.TeamID != "" && k.Team == nil {
-		return nil, noTeam(row.TeamID)
+		return nil, NoTeam(row.TeamID)
 	}
 	return k, errors.Join(decodeHash(&k.hash, row.Hash), decodeHash(&k.oldHash, row.OldHash), decodeTerms(row.Budgets, row.Limits, &k.Budgets, &k.Limits))
 }

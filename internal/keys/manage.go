@@ -200,10 +200,9 @@ func (r *Keyring) Find(ref string) (*Key, error) {
 	return find(r.All(), ref)
 }
 
-// FindOf is Find among the keys of a team.
-func (r *Keyring) FindOf(teamID, ref string) (*Key, error) {
-	list, _ := r.Members(teamID)
-	return find(list, ref)
+// FindOf is Find among the keys of some teams.
+func (r *Keyring) FindOf(teams []string, ref string) (*Key, error) {
+	return find(slices.DeleteFunc(r.All(), func(k *Key) bool { return !slices.Contains(teams, k.TeamID) }), ref)
 }
 
 func find(list []*Key, ref string) (*Key, error) {

@@ -89,7 +89,8 @@ func (o *Operators) Login(ctx context.Context, in *Login) (string, *Operator, er
 	return o.begin(ctx, who, in.Agent)
 }
 
-// begin begins a session of somebody who is known.
+// begin begins a session of somebody who is known, and returns what its cookie
+// holds.
 func (o *Operators) begin(ctx context.Context, who *Operator, agent string) (string, *Operator, error) {
 	text, token := newToken("", "")
 	now := time.Now()
@@ -102,6 +103,54 @@ func (o *Operators) begin(ctx context.Context, who *Operator, agent string) (str
 	}
 	who.Session = token.ID
 	return text, who, nil
+}
+
+// NewOwnPassword is what somebody says to change the own password.
+type NewOwnPassword struct {
+	Old   string `json:"old"`
+	New   string `json:"new"`
+	Agent string `json:"-"` // browser
+}
+
+// ChangeOwnPassword sets the password of somebody who says the one before, and
+// ends the sessions. One that asked goes on as a new one: what its cookie holds
+// is returned, else "".
+func (o *Operators) ChangeOwnPassword(ctx context.Context, who *Operator, in *NewOwnPassword) (string, error) {
+	if err := o.setOwnPassword(ctx, who, in); err != nil || who.Session == "" {
+		return "", err
+	}
+	text, _, err := o.begin(ctx, who, in.Agent)
+	return text, err
+}
+
+func (o *Operators) setOwnPassword(ctx context.Context, who *Operator, in *NewOwnPassword) error {
+	if who.UserID == "" {
+		return llm.Errorf(llm.Forbidden, "Nobody is logged in here, whose password could change; an owner's way is POST /admin/password, or PATCH /users/{user}.")
+	}
+	if len(in.New) < minPassword {
+		return llm.InvalidParam("invalid_value", "new", "A password has at least %d characters.", minPassword)
+	}
+	if who.UserID != AdminUser {
+		u, err := o.User(ctx, who.UserID)
+		if err != nil {
+			return err
+		}
+		if u.Hash == "" {
+			return llm.Errorf(llm.Forbidden, "You have no password here: you log in elsewhere.")
+		}
+	}
+	_, err := o.check(ctx, &Login{User: who.Name, Password: in.Old, From: who.From})
+	if e := llm.AsError(err); err != nil && e.Kind == llm.Unauthenticated {
+		return llm.InvalidParam("invalid_value", "old", "The old password is another.")
+	}
+	if err != nil {
+		return err
+	}
+	if who.UserID == AdminUser {
+		return o.SetAdminPassword(ctx, in.New)
+	}
+	_, err = o.ChangeUser(ctx, who.UserID, UserChange{Password: &in.New})
+	return err
 }
 
 // SetPasswords says whether users log in by passwords. The owner named admin
@@ -234,6 +283,11 @@ func (o *Operators) Sessions(ctx context.Context) ([]store.Session, error) {
 		}
 	}
 	return list, nil
+}
+
+// LastLogins are when users logged in last, in Unix ms, by their IDs.
+func (o *Operators) LastLogins(ctx context.Context) (map[string]int64, error) {
+	return o.store.LastLogins(ctx)
 }
 
 // Logout ends a session, here and at all gateways that share the store.

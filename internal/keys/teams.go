@@ -220,7 +220,7 @@ func (r *Keyring) ChangeTeam(ctx context.Context, ref string, edit func(*NewTeam
 		return r.fillTeam(row, &n)
 	}, validTeams)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, noTeam(ref)
+		return nil, NoTeam(ref)
 	}
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (r *Keyring) DeleteTeam(ctx context.Context, ref string) (*Team, error) {
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, noTeam(ref)
+		return nil, NoTeam(ref)
 	case errors.Is(err, store.ErrInUse):
 		return nil, r.inUse(ctx, t)
 	}
@@ -299,14 +299,15 @@ func (r *Keyring) FindTeam(ref string) (*Team, error) {
 			return t, nil
 		}
 	}
-	return nil, noTeam(ref)
+	return nil, NoTeam(ref)
 }
 
-func noTeam(ref string) error {
+// NoTeam tells that there is no such team.
+func NoTeam(ref string) error {
 	return llm.Errorf(llm.NotFound, "There is no team with the ID or name %q. 'limen teams list' shows them.", ref)
 }
 
-// unknownTeam is noTeam where a request names the team in a member.
+// unknownTeam is NoTeam where a request names the team in a member.
 func unknownTeam(param, ref string) error {
 	return llm.InvalidParam("invalid_value", param, "There is no team with the ID or name %q. 'limen teams list' shows them, 'limen teams create NAME' makes one.", ref)
 }
@@ -315,6 +316,17 @@ func unknownTeam(param, ref string) error {
 func (r *Keyring) Teams() []*Team {
 	s := r.snapshot.Load()
 	return slices.SortedFunc(maps.Values(s.teams), func(a, b *Team) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Within returns the IDs of a team and of all that belong to it, also by others;
+// none where there is no such team.
+func (r *Keyring) Within(id string) (ids []string) {
+	for _, t := range r.Teams() {
+		if slices.ContainsFunc(t.path(), func(above *Team) bool { return above.ID == id }) {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids
 }
 
 // Members returns the keys and the teams that belong to a team themselves, not

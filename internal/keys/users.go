@@ -20,7 +20,7 @@ const (
 	Owner   Role = "owner"  // everything
 	Manager Role = "admin"  // everything but who may use the admin API
 	Viewer  Role = "viewer" // see everything
-	Member  Role = "member" // see the keys and the usage of the own team
+	Member  Role = "member" // see the keys and the usage of the own team, and of those below it
 )
 
 // Roles are all roles, the one that may do most first.

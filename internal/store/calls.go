@@ -154,7 +154,7 @@ func indexable(name string) string {
 type Filter struct {
 	Since, Until time.Time // by start
 	KeyID        string
-	Team         string // ID
+	Teams        []string // IDs
 	Model        string
 	Provider     string
 	Tag          string // "name=value", or a name with whatever value
@@ -192,7 +192,7 @@ func (f *CallFilter) where(after, before string) *terms {
 	} else {
 		t.equal("model", indexable(f.Model))
 	}
-	t.equal("team", f.Team)
+	t.among("team", f.Teams)
 	t.equal("provider", f.Provider)
 	if f.Tag != "" {
 		t.add("REPLACE('\n' || tags || '\n', $%d, '') <> '\n' || tags || '\n'", "\n"+tagPart(f.Tag))
@@ -234,6 +234,19 @@ func (t *terms) equal(column, value string) {
 	if value != "" {
 		t.add(column+" = $%d", value)
 	}
+}
+
+// among adds that a column has one of some values, unless there are none.
+func (t *terms) among(column string, values []string) {
+	if len(values) == 0 {
+		return
+	}
+	places := make([]string, len(values))
+	for i, value := range values {
+		t.args = append(t.args, value)
+		places[i] = fmt.Sprintf("$%d", len(t.args))
+	}
+	t.list = append(t.list, column+" IN ("+strings.Join(places, ", ")+")")
 }
 
 // where is the clause; "" without conditions.

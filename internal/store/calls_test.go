@@ -135,7 +135,7 @@ func filters() []CallFilter {
 					all = append(all, CallFilter{Filter: f})
 					f.Since, f.Until = time.Time{}, time.Time{}
 					all = append(all, CallFilter{Filter: f, Failed: true}, CallFilter{Filter: f, Status: 502}, CallFilter{Filter: f, Status: 200}, CallFilter{Filter: f, MinCost: 20})
-					for _, more := range []Filter{{Team: "t1"}, {Provider: "p1"}, {Tag: "a=1"}, {Tag: "a"}, {Tag: "b"}, {Tag: "b=%"}, {Tag: "A=1"}} {
+					for _, more := range []Filter{{Teams: []string{"t1"}}, {Teams: []string{"t1", "t0"}}, {Provider: "p1"}, {Tag: "a=1"}, {Tag: "a"}, {Tag: "b"}, {Tag: "b=%"}, {Tag: "A=1"}} {
 						more.KeyID, more.Model = key, model
 						all = append(all, CallFilter{Filter: more})
 					}
@@ -151,7 +151,7 @@ func (f Filter) takes(c Call) bool {
 		return tag == f.Tag || strings.HasPrefix(tag, f.Tag+"=") && !strings.Contains(f.Tag, "=")
 	})
 	return (f.Since.IsZero() || !c.Started.Before(f.Since)) && (f.Until.IsZero() || c.Started.Before(f.Until)) && tagged &&
-		(f.KeyID == "" || f.KeyID == c.KeyID) && (f.Model == "" || f.Model == c.Model) && (f.Team == "" || f.Team == c.Team) && (f.Provider == "" || f.Provider == c.Provider)
+		(f.KeyID == "" || f.KeyID == c.KeyID) && (f.Model == "" || f.Model == c.Model) && (len(f.Teams) == 0 || slices.Contains(f.Teams, c.Team)) && (f.Provider == "" || f.Provider == c.Provider)
 }
 
 func (f CallFilter) takes(c Call) bool {

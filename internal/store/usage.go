@@ -325,7 +325,7 @@ func (f *Filter) source(t *terms, whole, byTag bool) string {
 		}
 	}
 	t.equal("key_id", f.KeyID)
-	t.equal("team", f.Team)
+	t.among("team", f.Teams)
 	t.equal("model", indexable(f.Model))
 	t.equal("provider", f.Provider)
 	switch {

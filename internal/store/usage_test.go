@@ -118,7 +118,7 @@ func TestUsage(t *testing.T) {
 		s, calls := open(), someCalls()
 		mustDo(t, s.AddCalls(t.Context(), calls))
 		for _, by := range subsets([]Dimension{ByKey, ByModel, ByDay, ByTag}) {
-			for _, f := range []Filter{{}, {Since: day0, Model: "m2"}, {KeyID: "nobody"}, {Tag: "a"}, {Tag: "a=2", Team: "t0"}, {Provider: "p1"}} {
+			for _, f := range []Filter{{}, {Since: day0, Model: "m2"}, {KeyID: "nobody"}, {Tag: "a"}, {Tag: "a=2", Teams: []string{"t0"}}, {Provider: "p1"}} {
 				checkUsage(t, s, calls, f, by, time.UTC)
 			}
 		}
@@ -182,7 +182,7 @@ func TestSumsAreThoseOfTheRecords(t *testing.T) {
 			}
 			random.Shuffle(len(by), func(i, k int) { by[i], by[k] = by[k], by[i] })
 			pick := func(list ...string) string { return list[random.IntN(len(list))] }
-			f := Filter{KeyID: pick("", "", "k1"), Team: pick("", "", "t1"), Model: pick("", "", "m1"), Provider: pick("", "", "p1"), Tag: pick("", "", "", "x", "y", "x=1", "z")}
+			f := Filter{KeyID: pick("", "", "k1"), Teams: [][]string{nil, nil, {"t1"}, {"t0", "t1"}}[random.IntN(4)], Model: pick("", "", "m1"), Provider: pick("", "", "p1"), Tag: pick("", "", "", "x", "y", "x=1", "z")}
 			if random.IntN(2) == 0 {
 				f.Since = day0.Add(time.Duration(random.IntN(100*24*60)-20*24*60) * time.Minute)
 			}
