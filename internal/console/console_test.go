@@ -153,6 +153,7 @@ func TestLibraries(t *testing.T) {
 
 var (
 	bareImport = regexp.MustCompile(`(?:from|import)\s*["'][^./"'][^"']*["']`)
+	styled     = regexp.MustCompile(`[^.\w]sheet\('([^']+)'\)`)
 	imported   = regexp.MustCompile(`(?:from |from|import )["'](\.[^"']+)["']`)
 	forbidden  = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|\beval\(|new Function|javascript:|https?://[^$'"` + "`" + `]*\.(?:js|css|woff)|\sstyle=|\son[a-z]+="`)
 	inline     = regexp.MustCompile(`<style|<script(?:>|\s[^>]*[^"]>)|<script[^>]*>[^<]`)
@@ -196,7 +197,7 @@ func TestPagesAreSmall(t *testing.T) {
 		s.follow(t, "main.js", seen)
 		s.follow(t, name, seen)
 		if name == "pages/usage.js" {
-			seen["lib/uPlot.iife.min.js"], seen["lib/uPlot.min.css"] = true, true
+			seen["lib/uPlot.iife.min.js"] = true
 		}
 		size, plain := len(s.index.packed), len(s.index.plain)
 		for file := range seen {
@@ -209,7 +210,7 @@ func TestPagesAreSmall(t *testing.T) {
 	}
 }
 
-// follow notes a file and all that it imports.
+// follow notes a file, all that it imports, and its styles.
 func (s *site) follow(t *testing.T, name string, seen map[string]bool) {
 	if seen[name] {
 		return
@@ -221,5 +222,8 @@ func (s *site) follow(t *testing.T, name string, seen map[string]bool) {
 	seen[name] = true
 	for _, m := range imported.FindAllSubmatch(file.plain, -1) {
 		s.follow(t, path.Join(path.Dir(name), string(m[1])), seen)
+	}
+	for _, m := range styled.FindAllSubmatch(file.plain, -1) {
+		s.follow(t, string(m[1]), seen)
 	}
 }

@@ -1,114 +1,186 @@
-// @ts-nocheck
-// Playground: one prompt, one model or two beside each other, through /v1 as any client.
+// Playground: a conversation with one model, or two beside each other, through /v1 as any client has it.
 import { get, secrets } from '../api.js';
-import { duration } from '../format.js';
-import { html, useRef, useState } from '../html.js';
-import { link, route, setQuery } from '../route.js';
-import { Card, Empty, Field, Loaded, Page, useLoad } from '../ui.js';
+import { html, useEffect, useRef, useState } from '../html.js';
+import { route, setQuery } from '../route.js';
+import { sheet } from '../sheet.js';
+import { Card, Code, Empty, Field, Page, Problem, useLoad } from '../ui.js';
+import { Answered, Asked } from '../play/answer.js';
+import { snippets } from '../play/code.js';
+import { KeyField, MakeKey } from '../play/key.js';
+import { request, toolsProblem } from '../play/request.js';
+import { begun, chat } from '../play/stream.js';
 
-/** @typedef {{role: string, content: string}} Turn */
+await sheet('play/play.css');
 
-export default function Playground() {
-  const models = useLoad((signal) => get('/models', signal), []);
-  return html`
-    <${Page} title="Playground" lead="Chat through /v1, as any client does: with a key, its limits, and a record of each call.">
-      <${Loaded} of=${models}>${(d) => (d.models.length === 0
-        ? html`<${Empty} title="There is no model to talk to yet"><p>Models come from providers. <a href="#/providers">See how they are doing</a></p><//>`
-        : html`<${Talk} models=${d.models.map((m) => m.id)} />`)}<//>
-    <//>`;
+/**
+ * @typedef {import('../play/request.js').Turn} Turn
+ * @typedef {import('../play/request.js').Asked} Question
+ * @typedef {import('../play/stream.js').Answer} Answer
+ * @typedef {{id: string, usd_per_million_tokens?: {input?: number, output?: number}}} Model
+ */
+
+const efforts = ['none', 'minimal', 'low', 'medium', 'high'];
+const patience = 8;
+
+/** @param {Model} m */
+const priced = (m) => m.usd_per_million_tokens?.input !== undefined && m.usd_per_million_tokens.output !== undefined;
+
+/** visible are the models that a key may use; without one, those that there are. @param {string} key @param {AbortSignal} signal @returns {Promise<Model[]>} */
+async function visible(key, signal) {
+  const all = get('/models', signal).then((d) => d.models, (err) => { if (err.status === 403) return []; throw err; });
+  if (!key) return all;
+  const answer = await fetch('/v1/models', { signal, credentials: 'omit', headers: { Authorization: 'Bearer ' + key } });
+  const body = await answer.json();
+  if (!answer.ok) throw new Error(body.error?.message ?? `The gateway answered ${answer.status}.`);
+  const known = new Map((await all).map((m) => [m.id, m]));
+  return body.data.map((m) => known.get(m.id) ?? { id: m.id });
 }
 
-function Talk({ models }) {
-  const q = route.value.query;
-  const left = models.includes(q.get('model')) ? q.get('model') : models[0];
-  const right = models.includes(q.get('beside')) ? q.get('beside') : '';
-  const [key, setKey] = useState([...secrets.values()].pop() ?? '');
-  const [system, setSystem] = useState('');
-  const [prompt, setPrompt] = useState('');
-  const [runs, setRuns] = useState(/** @type {{prompt: string, answers: Record<string, Answer>}[]} */ ([]));
-  const leave = useRef(/** @type {AbortController|null} */ (null));
-  const [busy, setBusy] = useState(false);
+/** record is that of a call, which may come a moment after its client left. @param {string} id */
+async function record(id) {
+  for (let i = 0; i < patience; i++) {
+    try {
+      return await get('/calls/' + encodeURIComponent(id));
+    } catch {
+      await new Promise((done) => setTimeout(done, 100 << i));
+    }
+  }
+  return undefined;
+}
 
-  const send = async (e) => {
-    e.preventDefault();
-    const at = runs.length;
-    const asked = [left, right].filter((m, i, all) => m && all.indexOf(m) === i);
-    setRuns((old) => [...old, { prompt, answers: Object.fromEntries(asked.map((m) => [m, { text: '' }])) }]);
-    setPrompt('');
+export default function Playground() {
+  const q = route.value.query;
+  const [key, setKey] = useState([...secrets.values()].pop() ?? '');
+  const [used, use] = useState(key);
+  const models = useLoad((signal) => visible(used, signal), [used]);
+  const [settings, setSettings] = useState({ system: '', temperature: '', most: '', effort: '', tools: '' });
+  const [turns, setTurns] = useState(/** @type {Turn[]} */ ([]));
+  const [busy, setBusy] = useState(false);
+  const [status, setStatus] = useState('');
+  const [sent, setSent] = useState(/** @type {any[]} */ ([]));
+  const leave = useRef(/** @type {AbortController|null} */ (null));
+  useEffect(() => () => leave.current?.abort(), []);
+
+  const list = models.data ?? [];
+  const left = list.find((m) => m.id === q.get('model')) ?? list[0];
+  const right = list.find((m) => m.id === q.get('beside'));
+  const columns = [left, right].filter((m) => m !== undefined);
+  const change = (/** @type {number} */ at, /** @type {number} */ column, /** @type {Partial<Answer>} */ part) => setTurns((old) => old.map((turn, i) => {
+    if (i !== at) return turn;
+    const { results, ...rest } = part;
+    return { ...turn, answers: turn.answers.map((a, c) => (c === column && a ? { ...a, ...rest, ...(results ? { results } : {}) } : a)) };
+  }));
+  const take = (/** @type {string} */ whole) => { setKey(whole); use(whole); };
+  const send = async (/** @type {Question|null} */ asked, /** @type {number|undefined} */ only) => {
+    const at = turns.length;
+    const asking = columns.map((m, column) => ({ model: m.id, column })).filter((c) => only === undefined || c.column === only);
+    const requests = asking.map((c) => request(c.model, settings, turns, asked, c.column));
+    setTurns((old) => [...old, { asked, answers: columns.map((m, column) => (asking.some((c) => c.column === column) ? begun(m.id) : null)) }]);
+    setSent(requests);
     setBusy(true);
+    setStatus('');
     const stop = leave.current = new AbortController();
-    await Promise.all(asked.map((model) => {
-      const turns = /** @type {Turn[]} */ (system ? [{ role: 'system', content: system }] : []);
-      for (const run of runs) if (run.answers[model]?.text) turns.push({ role: 'user', content: run.prompt }, { role: 'assistant', content: run.answers[model].text });
-      turns.push({ role: 'user', content: prompt });
-      return stream(key.trim(), model, turns, stop.signal, (answer) => setRuns((old) => old.map((run, i) => (i === at ? { ...run, answers: { ...run.answers, [model]: { ...run.answers[model], ...answer } } } : run))));
+    await Promise.all(asking.map(async ({ model, column }, i) => {
+      const id = await chat(requests[i], key.trim(), stop.signal, (part) => change(at, column, part));
+      setStatus(`${model} is done.`);
+      if (id) record(id).then((kept) => kept && change(at, column, { record: kept }));
     }));
     setBusy(false);
   };
+
   return html`
-    <${Card}>
-      <div class="fields">
-        <${Field} label="Key" type="password" autocomplete="off" value=${key} placeholder="limen_…" onInput=${(e) => setKey(e.currentTarget.value)} hint="It stays in this page." />
-        <${Field} label="Model" onChange=${(e) => setQuery({ model: e.currentTarget.value })}>${models.map((m) => html`<option value=${m} selected=${m === left}>${m}</option>`)}<//>
-        <${Field} label="Beside it" onChange=${(e) => setQuery({ beside: e.currentTarget.value })}><option value="">nothing</option>${models.map((m) => html`<option value=${m} selected=${m === right}>${m}</option>`)}<//>
+    <${Page} title="Playground" lead="Chat through /v1, as any client does: with a key, its limits, and a record of each call.">
+      <${Card}>
+        <div class="fields">
+          <${KeyField} value=${key} set=${setKey} use=${take} />
+          <${Field} label="Model" onChange=${(e) => setQuery({ model: e.currentTarget.value })}>${list.map((m) => html`<option value=${m.id} selected=${m.id === left?.id}>${m.id}</option>`)}<//>
+          <${Field} label="Beside it" onChange=${(e) => setQuery({ beside: e.currentTarget.value })}><option value="">nothing</option>${list.map((m) => html`<option value=${m.id} selected=${m.id === right?.id}>${m.id}</option>`)}<//>
+        </div>
+        ${models.error && html`<${Problem} error=${models.error} retry=${models.reload} />`}
+        <${SettingFields} of=${settings} set=${(part) => setSettings((old) => ({ ...old, ...part }))} />
+      <//>
+      ${!key.trim() && html`<${MakeKey} use=${take} priced=${columns.every(priced)} />`}
+      ${models.data?.length === 0 ? html`<${Empty} title="There is no model to talk to yet"><p>Models come from providers. <a href="#/providers">See how they are doing</a></p><//>`
+        : html`
+          ${turns.length > 0 && html`<div class="talk">${turns.map((turn, at) => html`
+            ${turn.asked && html`<${Asked} of=${turn.asked} />`}
+            <div class="two">${turn.answers.map((a, column) => a && html`
+              <${Answered} of=${a} last=${at === turns.length - 1} busy=${busy} send=${() => send(null, column)}
+                result=${(call, text) => change(at, column, { results: { ...a.results, [call]: text } })} />`)}</div>`)}</div>`}
+          <p class="away" role="status">${status}</p>
+          <${Composer} busy=${busy} ready=${key.trim() !== '' && !!left && !toolsProblem(settings.tools)} send=${(asked) => send(asked)} stop=${() => leave.current?.abort()} />
+          <div class="row">
+            ${turns.length > 0 && html`<button type="button" disabled=${busy} onClick=${() => { setTurns([]); setSent([]); }}>Start anew</button>`}
+            ${sent.length > 0 && html`<${AsCode} requests=${sent} />`}
+          </div>`}
+    <//>`;
+}
+
+/** @param {{of: import('../play/request.js').Settings, set: (part: Partial<import('../play/request.js').Settings>) => void}} props */
+function SettingFields({ of, set }) {
+  const wrong = toolsProblem(of.tools);
+  return html`
+    <details><summary>System prompt, temperature, tools</summary>
+      <div class="stack">
+        <div class="field"><label for="system">System prompt</label><textarea id="system" rows="3" value=${of.system} onInput=${(e) => set({ system: e.currentTarget.value })}></textarea></div>
+        <div class="fields">
+          <${Field} label="Temperature" type="number" min="0" max="2" step="0.1" placeholder="the model's" value=${of.temperature} onInput=${(e) => set({ temperature: e.currentTarget.value })} />
+          <${Field} label="Max tokens" type="number" min="1" step="1" placeholder="the model's" value=${of.most} onInput=${(e) => set({ most: e.currentTarget.value })} />
+          <${Field} label="Reasoning effort" onChange=${(e) => set({ effort: e.currentTarget.value })}><option value="">the model's</option>${efforts.map((e) => html`<option value=${e} selected=${e === of.effort}>${e}</option>`)}<//>
+        </div>
+        <div class="field"><label for="tools">Tools</label>
+          <textarea id="tools" class="mono" rows="5" spellcheck=${false} aria-describedby="tools-hint" aria-invalid=${wrong !== ''} value=${of.tools} onInput=${(e) => set({ tools: e.currentTarget.value })}
+            placeholder=${'[{"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]'}></textarea>
+          <p class="hint" id="tools-hint">${wrong ? html`<span class="wrong">${wrong}</span>` : 'Functions as JSON. What the model calls is shown, and you say what came of it.'}</p></div>
       </div>
-      <details><summary>System prompt</summary><textarea rows="3" aria-label="System prompt" value=${system} onInput=${(e) => setSystem(e.currentTarget.value)}></textarea></details>
-    <//>
-    <div class="talk" aria-live="polite">${runs.map((run) => html`
-      <div class="turn asked"><small>You</small><div class="text">${run.prompt}</div></div>
-      <div class="two">${Object.entries(run.answers).map(([model, a]) => html`
-        <div class="card turn"><small>${model}</small>
-          ${a.thought && html`<details><summary>Reasoning</summary><div class="text note">${a.thought}</div></details>`}
-          <div class="text">${a.text}</div>
-          ${a.error && html`<p class="problem" role="alert">${a.error}</p>`}
-          ${a.took !== undefined && html`<small>${duration(a.took)}${a.first ? `, first token after ${duration(a.first)}` : ''}${a.id ? html` · <a href=${link(['calls', a.id])}>the call</a>` : ''}</small>`}
-        </div>`)}</div>`)}</div>
-    <form onSubmit=${send}>
+    </details>`;
+}
+
+/** @param {File} file @returns {Promise<string>} */
+const asURL = (file) => new Promise((resolve, reject) => {
+  const reader = new FileReader();
+  reader.onload = () => resolve(/** @type {string} */ (reader.result));
+  reader.onerror = () => reject(reader.error);
+  reader.readAsDataURL(file);
+});
+
+/** @param {{busy: boolean, ready: boolean, send: (asked: Question) => void, stop: () => void}} props */
+function Composer({ busy, ready, send, stop }) {
+  const [text, setText] = useState('');
+  const [images, setImages] = useState(/** @type {string[]} */ ([]));
+  const add = async (/** @type {Iterable<File>} */ files) => {
+    const urls = await Promise.all([...files].filter((f) => f.type.startsWith('image/')).map(asURL));
+    setImages((old) => [...old, ...urls]);
+  };
+  const submit = (e) => {
+    e.preventDefault();
+    if (busy || !ready) return;
+    send({ text, images });
+    setText('');
+    setImages([]);
+  };
+  return html`
+    <form class="card" onSubmit=${submit}>
       <div class="field"><label for="prompt">Prompt</label>
-        <textarea id="prompt" rows="4" required placeholder="Ask something. Ctrl+Enter sends." value=${prompt} onInput=${(e) => setPrompt(e.currentTarget.value)}
+        <textarea id="prompt" rows="3" required=${images.length === 0} placeholder="Ask something. Ctrl+Enter sends. Images can be pasted." value=${text} onInput=${(e) => setText(e.currentTarget.value)}
+          onPaste=${(e) => { if (e.clipboardData.files.length) { e.preventDefault(); add(e.clipboardData.files); } }}
           onKeyDown=${(e) => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) e.currentTarget.form.requestSubmit(); }}></textarea></div>
-      <div class="form-end"><button class="primary" disabled=${busy || !key.trim()}>Send</button>
-        ${busy && html`<button type="button" onClick=${() => leave.current?.abort()}>Stop</button>`}
-        ${!key.trim() && html`<small>A key is needed: paste one above, or <a href="#/keys/new">make one</a>.</small>`}</div>
+      ${images.length > 0 && html`<ul class="thumbs">${images.map((url, i) => html`<li><img src=${url} alt=${`Image ${i + 1}`} /><button type="button" class="small" aria-label=${`Take away image ${i + 1}`} onClick=${() => setImages((old) => old.filter((_, at) => at !== i))}>✕</button></li>`)}</ul>`}
+      <div class="form-end"><button class="primary" disabled=${busy || !ready}>Send</button>
+        ${busy && html`<button type="button" onClick=${stop}>Stop</button>`}
+        <label class="button">Add images<input class="away" type="file" accept="image/*" multiple onChange=${(e) => { add(e.currentTarget.files); e.currentTarget.value = ''; }} /></label></div>
     </form>`;
 }
 
-/** @typedef {{text: string, thought?: string, error?: string, id?: string, first?: number, took?: number}} Answer */
-
-/**
- * stream asks a model and tells what comes.
- * @param {string} key @param {string} model @param {Turn[]} messages @param {AbortSignal} signal @param {(a: Partial<Answer>) => void} tell
- */
-async function stream(key, model, messages, signal, tell) {
-  const began = performance.now();
-  let text = '', thought = '', first = 0;
-  try {
-    const answer = await fetch('/v1/chat/completions', {
-      method: 'POST', signal, credentials: 'omit',
-      headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + key },
-      body: JSON.stringify({ model, messages, stream: true }),
-    });
-    tell({ id: answer.headers.get('x-request-id') ?? undefined });
-    if (!answer.ok || !answer.body) throw new Error((await answer.json()).error.message);
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (let rest = ''; ;) {
-      const { value, done } = await reader.read();
-      if (done) break;
-      const lines = (rest + value).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        if (!line.startsWith('data: ') || line === 'data: [DONE]') continue;
-        const event = JSON.parse(line.slice(6));
-        if (event.error) throw new Error(event.error.message);
-        const delta = event.choices?.[0]?.delta ?? {};
-        text += delta.content ?? '';
-        thought += delta.reasoning_content ?? delta.reasoning ?? '';
-        if (!first && (text || thought)) first = performance.now() - began;
-        tell({ text, thought, first });
-      }
-    }
-  } catch (err) {
-    tell({ error: signal.aborted ? 'Stopped.' : /** @type {Error} */ (err).message });
-  }
-  tell({ took: performance.now() - began });
+/** What was sent last, the conversation before it included, as code; with two models, that of each. @param {{requests: any[]}} props */
+function AsCode({ requests }) {
+  const [open, setOpen] = useState(false);
+  const [name, setName] = useState('curl');
+  return html`
+    <details class="curl" onToggle=${(e) => setOpen(e.currentTarget.open)}><summary>copy as code</summary>
+      ${open && html`<div class="stack">
+        <div class="row" role="group" aria-label="Language">${['curl', 'Python', 'JavaScript'].map((n) => html`<button type="button" class="small" aria-pressed=${n === name} onClick=${() => setName(n)}>${n}</button>`)}</div>
+        ${requests.map((r) => html`<${Code} label=${`${name} for ${r.model}`} text=${snippets(r).find((s) => s.name === name)?.text} />`)}
+      </div>`}
+    </details>`;
 }

@@ -4,6 +4,7 @@ import { get, query } from '../api.js';
 import { costOf, count, date, daysAgo, duration, money, percent, short, zone } from '../format.js';
 import { html, useEffect, useMemo, useRef } from '../html.js';
 import { link, route, setQuery } from '../route.js';
+import { sheet } from '../sheet.js';
 import { AsCurl, Card, Empty, Field, Loaded, Page, Stat, Table, useLoad } from '../ui.js';
 
 /** @typedef {{calls: number, failed: number, unpriced: number, total_tokens: number, input_tokens: number, output_tokens: number, cost_usd: string, charge_usd: string, mean_ms: number, [dimension: string]: any}} Row */
@@ -155,14 +156,11 @@ let fetched = /** @type {Promise<any>|null} */ (null);
 /** uPlot is no module: it is fetched as a script of this host, once. */
 function library() {
   fetched ??= new Promise((resolve, reject) => {
-    const style = document.createElement('link');
-    style.rel = 'stylesheet';
-    style.href = new URL('../lib/uPlot.min.css', import.meta.url).pathname;
     const script = document.createElement('script');
     script.src = new URL('../lib/uPlot.iife.min.js', import.meta.url).pathname;
-    script.onload = () => resolve(/** @type {any} */ (window).uPlot);
+    script.onload = () => sheet('lib/uPlot.min.css').then(() => resolve(/** @type {any} */ (window).uPlot));
     script.onerror = reject;
-    document.head.append(style, script);
+    document.head.append(script);
   });
   return fetched;
 }
