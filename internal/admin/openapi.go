@@ -59,7 +59,7 @@ type apiContent struct {
 
 type apiResponse struct {
 	Description string                `json:"description"`
-	Content     map[string]apiContent `json:"content"`
+	Content     map[string]apiContent `json:"content,omitempty"`
 }
 
 type apiComponents struct {

@@ -1,4 +1,3 @@
-// @ts-nocheck
 // Teams: budgets and limits that keys share.
 import { call, mayChange } from '../api.js';
 import { time } from '../format.js';
@@ -7,19 +6,18 @@ import { go, link } from '../route.js';
 import { AsCurl, Card, Dialog, Empty, Field, Form, Loaded, Page, Table, say, useGet } from '../ui.js';
 import { Budgets, Limits, TermFields, terms, without } from '../terms.js';
 
-/**
- * @typedef {{id: string, name: string, parent?: string, budgets: import('../terms.js').Budget[], limits?: import('../terms.js').Limits, created: string,
- *   keys?: {id: string, name: string}[], teams?: {id: string, name: string}[]}} Team
- */
+/** @typedef {import('../../types').Team} Team */
 
+/** @param {{rest: string[]}} props */
 export default function Teams({ rest }) {
   return rest[0] && rest[0] !== 'new' ? html`<${One} id=${rest[0]} />` : html`<${List} creating=${rest[0] === 'new'} />`;
 }
 
+/** @param {{creating: boolean}} props */
 function List({ creating }) {
   const teams = useGet('/teams', 10000);
   const close = () => go(['teams']);
-  const request = (values) => ({ method: 'POST', path: '/teams', body: without({ name: values.name, parent: values.parent, ...terms(values) }) });
+  const request = (/** @type {Record<string, string>} */ values) => ({ method: 'POST', path: '/teams', body: without({ name: values.name, parent: values.parent, ...terms(values) }) });
   return html`
     <${Page} title="Teams" lead="A team's budgets and limits bound all of its keys together. A team can belong to another."
       actions=${mayChange() && html`<a class="button primary" href="#/teams/new">New team</a>`}>
@@ -43,16 +41,18 @@ function List({ creating }) {
     <//>`;
 }
 
-const Parent = ({ all, of = /** @type {Partial<Team>} */ ({}) }) => html`
+/** @param {{all: Team[], of?: Partial<Team>}} props */
+const Parent = ({ all, of = {} }) => html`
   <${Field} label="Belongs to" name="parent"><option value="">none</option>${all.filter((t) => t.id !== of.id).map((t) => html`<option value=${t.name} selected=${t.name === of.parent}>${t.name}</option>`)}<//>`;
 
+/** @param {{id: string}} props */
 function One({ id }) {
-  const path = '/teams/' + encodeURIComponent(id);
+  const path = /** @type {const} */ (`/teams/${encodeURIComponent(id)}`);
   const team = useGet(path, 5000);
   const all = useGet('/teams');
   const [open, setOpen] = useState('');
   const close = () => setOpen('');
-  const request = (values) => ({ method: 'PATCH', path, body: { name: values.name, parent: values.parent || null, ...terms(values) } });
+  const request = (/** @type {Record<string, string>} */ values) => ({ method: 'PATCH', path, body: { name: values.name, parent: values.parent || null, ...terms(values) } });
   return html`<${Loaded} of=${team}>${(/** @type {Team} */ t) => html`
     <${Page} title=${t.name} lead=${html`<span class="crumb"><a href="#/teams">Teams</a>${t.parent && html` / <a href=${link(['teams', t.parent])}>${t.parent}</a>`}</span>`}
       actions=${mayChange() && html`<button type="button" onClick=${() => setOpen('edit')}>Change</button><button type="button" class="danger" onClick=${() => setOpen('delete')}>Delete</button>`}>
