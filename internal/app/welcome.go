@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/keys"
@@ -56,6 +57,8 @@ func (a *app) firstStart(ctx context.Context, cfg *config.Config, base string, o
 	}
 	debug.FreeOSMemory() // hashing a password takes more of it than all the rest
 	fmt.Fprintf(out, "  Admin password  %s\n", password)
+	fmt.Fprintf(out, "\nOpen this to log in and connect a client; it works once, for %d minutes:\n\n  %s/console/#/login?link=%s\n",
+		int(keys.LinkLife.Minutes()), strings.TrimSuffix(base, "/v1"), a.data.Operators.NewLink(time.Now()))
 	if text == "" {
 		fmt.Fprintf(out, "\nThe password is shown this once.\n")
 		return nil
@@ -65,7 +68,7 @@ func (a *app) firstStart(ctx context.Context, cfg *config.Config, base string, o
 	if all := a.catalog.Table().All(); len(all) > 0 {
 		model = all[0].ID
 	}
-	fmt.Fprintf(out, "\nBoth are shown this once. Try it:\n\n"+
+	fmt.Fprintf(out, "\nKey and password are shown this once. Try it:\n\n"+
 		"  curl %s/models -H 'Authorization: Bearer %s'\n\n"+
 		"  curl %s/chat/completions -H 'Authorization: Bearer %s' \\\n"+
 		"    -H 'Content-Type: application/json' \\\n"+

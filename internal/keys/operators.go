@@ -60,6 +60,7 @@ type Operators struct {
 	admin *Admin
 
 	passwords atomic.Bool // users may log in by them; the owner named admin always may
+	link      link
 }
 
 // NewOperators returns those of a store; admin checks the owner's password.
@@ -72,9 +73,10 @@ func NewOperators(st *store.Store, admin *Admin) *Operators {
 // Login is what somebody says to begin a session. No user is the owner.
 type Login struct {
 	User     string `json:"user,omitempty"`
-	Password string `json:"password"`
-	From     string `json:"-"` // address
-	Agent    string `json:"-"` // browser
+	Password string `json:"password,omitempty"`
+	Link     string `json:"link,omitempty"` // in place of both, once
+	From     string `json:"-"`              // address
+	Agent    string `json:"-"`              // browser
 	// Account is whose password it had to be: Login sets it, unless nobody has the
 	// name.
 	Account string `json:"-"`
@@ -162,6 +164,10 @@ func (o *Operators) Passwords() bool { return o.passwords.Load() }
 
 // check checks a name and its password.
 func (o *Operators) check(ctx context.Context, in *Login) (*Operator, error) {
+	if in.Link != "" {
+		in.Account = AdminUser
+		return adminOperator(ViaSession, in.From), o.link.use(in.Link, time.Now())
+	}
 	if in.User == "" || in.User == AdminUser {
 		in.Account = AdminUser
 		return adminOperator(ViaSession, in.From), o.admin.check(ctx, "login", in.Password, in.From)

@@ -26,15 +26,24 @@ const searching = signal(false);
 const menu = signal(false);
 
 function App() {
-  useEffect(() => {
-    call({ path: '/session' }).then((s) => { user.value = s.user; }, (err) => {
-      user.value = null;
-      if (err.status !== 401) problem.value = err;
-    });
-  }, []);
+  useEffect(() => { begin(); }, []);
   if (user.value === undefined) return html`<div class="loading" role="status"><span class="away">Loading</span></div>`;
   if (user.value === null) return html`<${Login} problem=${problem.value} />`;
   return html`<${Shell} />`;
+}
+
+/** begin finds out who is there, or logs in by the link that a first start shows. */
+async function begin() {
+  const { path, query } = route.value;
+  const link = path[0] === 'login' && query.get('link');
+  if (link) location.replace('#/connect'); // what works once is not to be gone back to
+  try {
+    if (link) await call({ method: 'POST', path: '/session', body: { link } });
+    user.value = (await call({ path: '/session' })).user;
+  } catch (err) {
+    user.value = null;
+    if (link || /** @type {import('./api.js').APIError} */ (err).status !== 401) problem.value = /** @type {Error} */ (err);
+  }
 }
 
 const problem = signal(/** @type {Error|null} */ (null));

@@ -22,7 +22,7 @@ export async function openHouse(more = '') {
   const welcome = await said(gateway);
   const word = (name) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(welcome)[1];
   const base = word('Base URL');
-  const house = { base, origin: new URL(base).origin, key: word('API key'), password: word('Admin password') };
+  const house = { base, origin: new URL(base).origin, key: word('API key'), password: word('Admin password'), link: /^ +(\S+#\/login\?link=\S+)$/m.exec(welcome)[1] };
   let browser;
   return {
     ...house,
