@@ -9,6 +9,7 @@ import (
 
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/money"
+	"github.com/limen-gateway/limen/internal/price"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -138,7 +139,7 @@ func noCall(id string) error {
 }
 
 // showCall answers with one record.
-func (a *API) showCall(r *request) (*Call, error) {
+func (a *API) showCall(r *request) (*CallDetails, error) {
 	if err := a.settle(r.Context()); err != nil {
 		return nil, err
 	}
@@ -153,5 +154,24 @@ func (a *API) showCall(r *request) (*Call, error) {
 	if teams, only := a.ownTeams(r); only && !slices.Contains(teams, c.Team) {
 		return nil, noCall(id)
 	}
-	return a.newCall(&c), nil
+	return &CallDetails{*a.newCall(&c), a.costParts(&c)}, nil
+}
+
+// CallDetails is a record with what the cost is made of.
+type CallDetails struct {
+	Call
+	// CostParts are by the prices of the time of the call; none where they come
+	// to another sum, as with a cost that the vendor stated.
+	CostParts []price.Part `json:"cost_parts,omitempty"`
+}
+
+func (a *API) costParts(c *store.Call) []price.Part {
+	if a.Catalog == nil || !c.Priced || !priceable(c) {
+		return nil
+	}
+	list := a.Catalog.Book(c.Model, c.Provider, c.UpstreamModel).At(c.Started)
+	if cost, known := list.Cost(&c.Usage); !known || cost != c.Cost {
+		return nil
+	}
+	return list.Parts(&c.Usage)
 }

@@ -14,11 +14,13 @@ import (
 	"github.com/limen-gateway/limen/internal/store"
 )
 
+const csvType = "text/csv; charset=utf-8"
+
 // export streams the records that match, oldest first, as CSV or as lines of
 // JSON. It has a page of them in memory.
 func (a *API) export(r *request) (answer stream, err error) {
 	format := r.URL.Query().Get("format")
-	kind := map[string]string{"csv": "text/csv; charset=utf-8", "": "application/jsonl", "jsonl": "application/jsonl"}[format]
+	kind := map[string]string{"csv": csvType, "": "application/jsonl", "jsonl": "application/jsonl"}[format]
 	if kind == "" {
 		return answer, llm.InvalidParam("invalid_value", "format", "format is csv or jsonl, not %q.", format)
 	}

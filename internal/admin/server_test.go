@@ -100,7 +100,7 @@ func ofOwner(op *operation) bool {
 }
 
 var ofMember = map[string]bool{
-	"GET /openapi.json": true, "GET /keys": true, "GET /keys/{key}": true, "GET /teams": true, "GET /teams/{team}": true, "GET /usage": true, "GET /usage/export": true, "GET /calls": true, "GET /calls/{call}": true, "GET /arrivals": true,
+	"GET /openapi.json": true, "GET /keys": true, "GET /keys/{key}": true, "GET /teams": true, "GET /teams/{team}": true, "GET /usage": true, "GET /usage/latency": true, "GET /usage/table": true, "GET /usage/export": true, "GET /calls": true, "GET /calls/{call}": true, "GET /arrivals": true,
 }
 
 func writes(op *operation) bool   { return op.method != "GET" }

@@ -83,6 +83,8 @@ func (a *API) table() []operation {
 		{"POST", "/prices/reprice", setsConfig, true, takes(a.reprice), "", "give past calls the price of their time"},
 
 		{"GET", "/usage", seesUsage, false, gives(a.usage), "by zone since until key team model provider tag", "sums of usage, by groups"},
+		{"GET", "/usage/table", seesUsage, false, streams(a.usageTable, "text/csv"), "by zone since until key team model provider tag", "sums of usage, as CSV"},
+		{"GET", "/usage/latency", seesUsage, false, gives(a.latency), "by zone since until key team model provider tag", "percentiles of how long the newest calls took"},
 		{"GET", "/usage/export", seesUsage, false, streams(a.export, "text/csv", "application/jsonl"), "format status failed cost_min since until key team model provider tag", "all calls, as CSV or lines of JSON"},
 		{"GET", "/calls", seesUsage, false, gives(a.calls), "limit before status failed cost_min since until key team model provider tag", "the newest calls"},
 		{"GET", "/arrivals", seesUsage, false, gives(a.listArrivals), "since key", "what lately came from clients: what was refused, and what is served while somebody asks"},

@@ -53,8 +53,8 @@ func newSum(s *store.Sums) Sum {
 	}
 }
 
-// UsageRow is the sum of one group.
-type UsageRow struct {
+// Group is one by the dimensions that were asked for.
+type Group struct {
 	Key           string `json:"key,omitempty"`      // ID
 	KeyName       string `json:"key_name,omitempty"` // as it is now
 	Team          string `json:"team,omitempty"`     // ID
@@ -67,6 +67,11 @@ type UsageRow struct {
 	Day           string `json:"day,omitempty"`   // 2006-01-02
 	Week          string `json:"week,omitempty"`  // its Monday
 	Month         string `json:"month,omitempty"` // 2006-01
+}
+
+// UsageRow is the sum of one group.
+type UsageRow struct {
+	Group
 	Sum
 }
 
@@ -174,17 +179,30 @@ func dimensionNames() string {
 	return strings.Join(all[:last], ", ") + " and " + all[last]
 }
 
-func (a *API) usage(r *request) (*Usage, error) {
+// usageAsked is what a question about usage says.
+func (a *API) usageAsked(r *request) (filter store.Filter, by []store.Dimension, zone *time.Location, err error) {
 	q := r.URL.Query()
-	zone, err := parseZone(q.Get("zone"))
-	if err != nil {
-		return nil, err
+	if zone, err = parseZone(q.Get("zone")); err != nil {
+		return filter, nil, nil, err
 	}
-	filter, err := a.filter(r, zone)
-	if err != nil {
-		return nil, err
+	if filter, err = a.filter(r, zone); err != nil {
+		return filter, nil, nil, err
 	}
-	by, err := parseBy(q.Get("by"))
+	by, err = parseBy(q.Get("by"))
+	return filter, by, zone, err
+}
+
+// usageTable is the groups alone.
+func (a *API) usageTable(r *request) (answer stream, err error) {
+	sums, err := a.usage(r)
+	if err != nil {
+		return answer, err
+	}
+	return stream{csvType, "usage.csv", sums.WriteCSV}, nil
+}
+
+func (a *API) usage(r *request) (*Usage, error) {
+	filter, by, zone, err := a.usageAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -216,9 +234,13 @@ func (a *API) usage(r *request) (*Usage, error) {
 }
 
 func (a *API) usageRow(row *store.UsageRow, by []store.Dimension) UsageRow {
-	out := UsageRow{Sum: newSum(&row.Sums)}
+	return UsageRow{a.newGroup(row.Group, by), newSum(&row.Sums)}
+}
+
+// newGroup is one with the values that it has of dimensions.
+func (a *API) newGroup(values []string, by []store.Dimension) (out Group) {
 	for i, d := range by {
-		value := row.Group[i]
+		value := values[i]
 		*out.dimension(d) = value
 		switch d {
 		case store.ByKey:
@@ -231,7 +253,7 @@ func (a *API) usageRow(row *store.UsageRow, by []store.Dimension) UsageRow {
 }
 
 // dimension is the member for a dimension.
-func (u *UsageRow) dimension(d store.Dimension) *string {
+func (u *Group) dimension(d store.Dimension) *string {
 	return map[store.Dimension]*string{
 		store.ByHour: &u.Hour, store.ByDay: &u.Day, store.ByWeek: &u.Week, store.ByMonth: &u.Month,
 		store.ByKey: &u.Key, store.ByTeam: &u.Team, store.ByModel: &u.Model, store.ByProvider: &u.Provider,
@@ -240,4 +262,4 @@ func (u *UsageRow) dimension(d store.Dimension) *string {
 }
 
 // Value is what the group has of a dimension.
-func (u *UsageRow) Value(dimension string) string { return *u.dimension(store.Dimension(dimension)) }
+func (u *Group) Value(dimension string) string { return *u.dimension(store.Dimension(dimension)) }

@@ -84,10 +84,12 @@ func sample() []store.Call {
 func TestGolden(t *testing.T) {
 	h := newAPI(t, sample()...)
 	for name, path := range map[string]string{
-		"calls.csv":   "/usage/export?format=csv",
-		"calls.jsonl": "/usage/export?format=jsonl",
-		"usage.json":  "/usage?by=day,key,team,model,upstream_model&zone=Europe/Berlin&until=2026-03-02",
-		"tags.json":   "/usage?by=tag,hour&team=research",
+		"calls.csv":    "/usage/export?format=csv",
+		"calls.jsonl":  "/usage/export?format=jsonl",
+		"usage.json":   "/usage?by=day,key,team,model,upstream_model&zone=Europe/Berlin&until=2026-03-02",
+		"tags.json":    "/usage?by=tag,hour&team=research",
+		"latency.json": "/usage/latency?by=day,key&zone=Europe/Berlin&since=2026-03-01",
+		"models.csv":   "/usage/table?by=model",
 	} {
 		got := ask(h, path)
 		if got.Code != http.StatusOK {

@@ -89,6 +89,47 @@ export interface Call {
   upstream_model: string;
 }
 
+export interface CallDetails {
+  account?: string;
+  bytes_in: number;
+  bytes_out: number;
+  cache_miss?: string;
+  cache_read_tokens: number;
+  cache_write_1h_tokens: number;
+  cache_write_tokens: number;
+  charge_usd: string;
+  cost_parts?: Part[];
+  cost_usd: string | null;
+  error?: string;
+  estimated: boolean;
+  first_byte_ms: number;
+  input_audio_tokens: number;
+  input_tokens: number;
+  key: string;
+  key_name?: string;
+  model: string;
+  notes?: string[];
+  operation: string;
+  output_audio_tokens: number;
+  output_image_tokens: number;
+  output_tokens: number;
+  provider: string;
+  reasoning_tokens: number;
+  request_id: string;
+  searches: number;
+  service?: string;
+  status: number;
+  steps?: Step[];
+  stream: boolean;
+  tags?: string[];
+  team?: string;
+  team_name?: string;
+  time: string;
+  total_ms: number;
+  total_tokens: number;
+  upstream_model: string;
+}
+
 export interface Calls {
   calls: Call[];
   next?: string;
@@ -202,6 +243,38 @@ export interface KeyList {
   keys: Key[];
 }
 
+export interface Latency {
+  by: string[];
+  calls: number;
+  first_byte_p50_ms: number;
+  first_byte_p95_ms: number;
+  groups: LatencyRow[];
+  p50_ms: number;
+  p95_ms: number;
+  whole: boolean;
+  zone: string;
+}
+
+export interface LatencyRow {
+  calls: number;
+  day?: string;
+  first_byte_p50_ms: number;
+  first_byte_p95_ms: number;
+  hour?: string;
+  key?: string;
+  key_name?: string;
+  model?: string;
+  month?: string;
+  p50_ms: number;
+  p95_ms: number;
+  provider?: string;
+  tag?: string;
+  team?: string;
+  team_name?: string;
+  upstream_model?: string;
+  week?: string;
+}
+
 export interface Limits {
   concurrency?: number;
   rpd?: number;
@@ -284,6 +357,13 @@ export interface NewUser {
 export interface Origin {
   date: string;
   source: string;
+}
+
+export interface Part {
+  cost_usd: string;
+  count?: number;
+  kind: string;
+  usd_per_million?: number;
 }
 
 export interface Password {
@@ -610,8 +690,9 @@ type Told<Path extends string> =
   Path extends '/teams' ? TeamList :
   Path extends '/tokens' ? TokenList :
   Path extends '/usage' ? Usage :
+  Path extends '/usage/latency' ? Latency :
   Path extends '/users' ? UserList :
-  Path extends `/calls/${string}` ? Call :
+  Path extends `/calls/${string}` ? CallDetails :
   Path extends `/keys/${string}` ? Key :
   Path extends `/teams/${string}` ? Team :
   any;

@@ -19,36 +19,70 @@ func (p *List) Cost(u *llm.Usage) (cost money.Amount, known bool) {
 	if percent == 0 {
 		return 0, false
 	}
-	r := p.For(u.LongestPrompt())
 	var sum picos
-	for _, used := range [...]struct {
-		tokens int64
-		rate   Rate
-	}{
-		{u.Input, r.Input},
-		{u.CacheRead, cmp.Or(r.CacheRead, r.Input)},
-		{u.CacheWrite, cmp.Or(r.CacheWrite, r.Input)},
-		{u.HourWrite, cmp.Or(r.HourWrite, r.CacheWrite, r.Input)},
-		{u.AudioIn, r.AudioIn},
-		{u.Output, r.Output},
-		{u.Reasoning, cmp.Or(r.Reasoning, r.Output)},
-		{u.AudioOut, r.AudioOut},
-		{u.ImageOut, r.ImageOut},
-	} {
-		if used.tokens == 0 {
+	for _, part := range p.tokens(u) {
+		if part.Count == 0 {
 			continue
 		}
-		pico, known := used.rate.Pico()
+		pico, known := part.Rate.Pico()
 		if !known {
 			return 0, false
 		}
-		sum.add(used.tokens, pico)
+		sum.add(part.Count, pico)
 	}
 	fees, known := p.fees(u.Searches)
 	if !known {
 		return 0, false
 	}
 	return sum.amount(percent).Plus(fees), true
+}
+
+// A Part is what one kind of token of a call costs, or its fees.
+type Part struct {
+	Kind  string       `json:"kind"`
+	Count int64        `json:"count,omitempty"`
+	Rate  Rate         `json:"usd_per_million,omitzero"`
+	Cost  money.Amount `json:"cost_usd"` // rounded by itself
+}
+
+// tokens are the kinds of tokens with how many were used, and what each costs
+// of the usual service.
+func (p *List) tokens(u *llm.Usage) [9]Part {
+	r := p.For(u.LongestPrompt())
+	return [...]Part{
+		{Kind: "input", Count: u.Input, Rate: r.Input},
+		{Kind: "cache_read", Count: u.CacheRead, Rate: cmp.Or(r.CacheRead, r.Input)},
+		{Kind: "cache_write", Count: u.CacheWrite, Rate: cmp.Or(r.CacheWrite, r.Input)},
+		{Kind: "cache_write_1h", Count: u.HourWrite, Rate: cmp.Or(r.HourWrite, r.CacheWrite, r.Input)},
+		{Kind: "input_audio", Count: u.AudioIn, Rate: r.AudioIn},
+		{Kind: "output", Count: u.Output, Rate: r.Output},
+		{Kind: "reasoning", Count: u.Reasoning, Rate: cmp.Or(r.Reasoning, r.Output)},
+		{Kind: "output_audio", Count: u.AudioOut, Rate: r.AudioOut},
+		{Kind: "output_image", Count: u.ImageOut, Rate: r.ImageOut},
+	}
+}
+
+// Parts are what the cost of a call is made of, if that is known.
+func (p *List) Parts(u *llm.Usage) []Part {
+	if _, known := p.Cost(u); !known {
+		return nil
+	}
+	var parts []Part
+	for _, part := range p.tokens(u) {
+		if part.Count == 0 {
+			continue
+		}
+		part.Rate = part.Rate.Times(p.percent(u.Service))
+		pico, _ := part.Rate.Pico()
+		var sum picos
+		sum.add(part.Count, pico)
+		part.Cost = sum.amount(100)
+		parts = append(parts, part)
+	}
+	if fees, _ := p.fees(u.Searches); fees > 0 {
+		parts = append(parts, Part{Kind: "fees", Count: u.Searches, Cost: fees})
+	}
+	return parts
 }
 
 // fees are what a call costs beside its tokens.
