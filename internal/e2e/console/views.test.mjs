@@ -108,3 +108,89 @@ test('the playground: two models, tools, an image, a stop, an error, and the cod
   assert.match(await page.getByLabel('Python for cheap').innerText(), /client\.chat\.completions\.create\(\s+model="cheap"/);
   await leave();
 });
+
+// seed makes calls by a key of its own, and says which.
+async function seed() {
+  const key = await house.admin('POST', '/keys', { name: 'seed' });
+  const say = (model, content, more = {}) => fetch(house.base + '/chat/completions', {
+    method: 'POST', headers: { Authorization: 'Bearer ' + key.key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content }], ...more }),
+  }).then((r) => r.text());
+  for (let i = 0; i < 64; i++) await say(i % 4 ? 'cheap' : 'dear', i % 3 ? 'cached, please' : 'Hello', { metadata: { project: i % 2 ? 'red' : 'blue' }, stream: i % 5 === 0 });
+  for (let i = 0; i < 3; i++) await say('cheap', '[[fault:status-500]]');
+  await say('second', 'Hello');
+  return key;
+}
+let seeded;
+const seedOnce = () => (seeded ??= seed());
+
+test('calls: filters are in the address, older ones come, and what is filtered can be taken away', async () => {
+  const key = await seedOnce();
+  const { page, leave } = await house.visit();
+  await logIn(page, house.password);
+  await page.goto(house.origin + '/console/#/calls?live=off');
+  await page.getByLabel('Key', { exact: true }).selectOption({ label: 'seed' });
+  await page.getByRole('button', { name: 'Older calls' }).waitFor();
+  const rows = page.locator('tbody tr');
+  await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 50);
+  await page.getByRole('button', { name: 'Older calls' }).click();
+  await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 68);
+  assert.equal(await page.getByRole('button', { name: 'Older calls' }).count(), 0);
+  assert.equal(new Set(await rows.locator('td:first-child a').evaluateAll((all) => all.map((a) => a.href))).size, 68, 'a call is there twice');
+
+  await page.getByLabel('Model', { exact: true }).selectOption('cheap');
+  await page.getByLabel('Outcome').selectOption('failed');
+  await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 3);
+  assert.match(page.url(), new RegExp(`key=${key.id}`));
+  assert.match(page.url(), /model=cheap.*failed=true|failed=true.*model=cheap/);
+  await page.reload();
+  await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 3);
+  const file = async (name) => {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name, exact: true }).click()]);
+    return readFile(await download.path(), 'utf8');
+  };
+  const csv = (await file('CSV')).trim().split('\n');
+  assert.equal(csv.length, 4);
+  assert.ok(csv.slice(1).every((line) => line.includes(',cheap,') && line.includes(',seed,')), csv.join('\n'));
+  const json = (await file('JSON')).trim().split('\n').map((line) => JSON.parse(line));
+  assert.deepEqual(json.map((c) => [c.model, c.key, c.status]), Array(3).fill(['cheap', key.id, json[0].status]));
+
+  await page.getByLabel('Outcome').selectOption('200');
+  await page.getByLabel('Costs at least').fill('5');
+  await page.keyboard.press('Tab');
+  await page.getByText('No call is like that').waitFor();
+  await page.getByRole('link', { name: 'Show all calls' }).click();
+  await page.getByRole('button', { name: 'Live' }).waitFor();
+  await rows.first().getByText('seed').waitFor();
+  const before = await rows.count();
+  await house.say(key.key, 'a new one', 'dear');
+  await rows.first().getByRole('link', { name: 'dear', exact: true }).waitFor();
+  assert.ok(await rows.count() >= before);
+  await leave();
+});
+
+test('a call says why: its attempts as bars, and what its cost is made of', async () => {
+  const key = await seedOnce();
+  const { calls } = await house.admin('GET', `/calls?key=${key.id}&model=second`);
+  const { page, leave } = await house.visit();
+  await logIn(page, house.password);
+  await page.goto(`${house.origin}/console/#/calls/${calls[0].request_id}`);
+  const falls = page.locator('.falls li:not(.axis)');
+  await page.getByText('Answered at attempt 2').waitFor();
+  assert.equal(await falls.count(), 2);
+  const bars = await falls.evaluateAll((all) => all.map((li) => {
+    const whole = li.querySelector('svg').getBoundingClientRect();
+    const bar = li.querySelector('rect').getBoundingClientRect();
+    return { kind: li.className, from: bar.left - whole.left, width: bar.width, whole: whole.width };
+  }));
+  assert.deepEqual(bars.map((b) => b.kind), ['failed', 'ok']);
+  assert.ok(bars[1].from >= bars[0].from + bars[0].width * 0.9 && bars.every((b) => b.width > 0 && b.width <= b.whole), JSON.stringify(bars));
+
+  const shown = await house.admin('GET', '/calls/' + calls[0].request_id);
+  assert.deepEqual(shown.cost_parts.map((p) => p.kind), ['input', 'output']);
+  const nano = (n) => Math.round(n * 1e9);
+  assert.equal(shown.cost_parts.reduce((n, p) => n + nano(p.cost_usd), 0), nano(shown.cost_usd));
+  for (const part of shown.cost_parts) await page.locator('table').getByTitle('$' + part.cost_usd).waitFor();
+  await page.getByText('They are not kept').waitFor();
+  await leave();
+});

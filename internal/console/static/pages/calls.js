@@ -1,25 +1,36 @@
-// @ts-nocheck
-// Calls: the newest first, and each by itself.
+// Calls: the newest first, by what is looked for.
 import { get, query } from '../api.js';
-import { CallTable, Cost, Outcome } from '../calltable.js';
-import { count, duration, money, time } from '../format.js';
+import { One } from '../callpage.js';
+import { CallTable } from '../calltable.js';
 import { html, useEffect, useState } from '../html.js';
-import { link, route, setQuery } from '../route.js';
-import { AsCurl, Badge, Card, Empty, Field, Loaded, Page, Problem, useGet } from '../ui.js';
+import { route, setQuery } from '../route.js';
+import { AsCurl, Card, Empty, Field, Page, Problem, useGet } from '../ui.js';
 
+/** @param {{rest: string[]}} props */
 export default function Calls({ rest }) {
   return rest[0] ? html`<${One} id=${rest[0]} />` : html`<${List} />`;
 }
 
+/** @typedef {import('../calltable.js').Call} Call */
+
 const filters = ['key', 'team', 'model', 'provider', 'tag', 'status', 'failed', 'cost_min', 'since', 'until'];
 const page = 50;
+
+/** instant is the start of a day of the reader's, or of the day after; a time stays. @param {string} text @param {number} [after] */
+function instant(text, after = 0) {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return text;
+  const at = new Date(text + 'T00:00:00');
+  at.setDate(at.getDate() + after);
+  return at.toISOString();
+}
 
 function List() {
   const q = route.value.query;
   const chosen = Object.fromEntries(filters.map((name) => [name, q.get(name) ?? '']));
-  const asked = query(chosen);
+  const filter = { ...chosen, since: instant(chosen.since), until: instant(chosen.until, 1) };
+  const asked = query(filter);
   const live = q.get('live') !== 'off';
-  const [calls, setCalls] = useState(/** @type {import('../calltable.js').Call[]|null} */ (null));
+  const [calls, setCalls] = useState(/** @type {Call[]|null} */ (null));
   const [next, setNext] = useState('');
   const [error, setError] = useState(/** @type {Error|null} */ (null));
   const [turn, again] = useState(0);
@@ -32,13 +43,13 @@ function List() {
     const ask = async () => {
       if (!document.hidden || first) {
         try {
-          const d = await get('/calls' + query({ ...chosen, limit: page }), leave.signal);
+          const d = await get('/calls' + query({ ...filter, limit: page }), leave.signal);
           setError(null);
           if (first) setNext(d.next ?? '');
           first = false;
           // What is new goes before what is shown, unless more came than one answer holds.
           setCalls((old) => {
-            const at = d.calls.findIndex((c) => c.request_id === old?.[0]?.request_id);
+            const at = d.calls.findIndex((/** @type {Call} */ c) => c.request_id === old?.[0]?.request_id);
             if (!old || old.length === 0 || at < 0) {
               setNext(d.next ?? '');
               return d.calls;
@@ -57,7 +68,7 @@ function List() {
 
   const more = async () => {
     try {
-      const d = await get('/calls' + query({ ...chosen, limit: page, before: next }));
+      const d = await get('/calls' + query({ ...filter, limit: page, before: next }));
       setCalls((old) => [...(old ?? []), ...d.calls]);
       setNext(d.next ?? '');
     } catch (err) {
@@ -75,111 +86,37 @@ function List() {
           : html`<${Empty} title="No call yet"><p>As soon as a client calls, it is here: which model, who, how long, what it cost, and why it went where it went.</p><a class="button primary" href="#/connect">Connect a client</a><//>`)
         : html`<${Card}><${CallTable} calls=${calls} /><//>`}
       <div class="row">
-        ${next && calls?.length && html`<button type="button" onClick=${more}>Older calls</button>`}
-        ${calls?.length && html`<a href=${'/api/v1/usage/export' + query({ ...chosen, format: 'csv' })} download="calls.csv">CSV</a>`}
-        <${AsCurl} of=${{ path: '/calls' + query({ ...chosen, limit: page }) }} />
+        ${next && (calls?.length ?? 0) > 0 && html`<button type="button" onClick=${more}>Older calls</button>`}
+        ${(calls?.length ?? 0) > 0 && html`<span>All that match: <a href=${'/api/v1/usage/export' + query({ ...filter, format: 'csv' })} download="calls.csv">CSV</a>, <a href=${'/api/v1/usage/export' + query({ ...filter, format: 'jsonl' })} download="calls.jsonl">JSON</a></span>`}
+        <${AsCurl} of=${{ path: '/calls' + query({ ...filter, limit: page }) }} />
       </div>
     <//>`;
 }
 
+/** @param {{chosen: Record<string, string>}} props */
 function Filters({ chosen }) {
   const keys = useGet('/keys');
   const teams = useGet('/teams');
   const models = useGet('/models');
-  const set = (/** @type {string} */ name) => (e) => setQuery({ [name]: e.currentTarget.value });
+  const set = (/** @type {string} */ name) => (/** @type {Event & {currentTarget: HTMLInputElement}} */ e) => setQuery({ [name]: e.currentTarget.value });
+  const outcome = (/** @type {Event & {currentTarget: HTMLInputElement}} */ e) => setQuery({ failed: e.currentTarget.value === 'true' ? 'true' : '', status: e.currentTarget.value === 'true' ? '' : e.currentTarget.value });
   const any = filters.some((name) => chosen[name]);
+  const option = (/** @type {{id: string, name?: string}} */ of, /** @type {string} */ value) => html`<option value=${of.id} selected=${value !== '' && (of.id === value || of.name === value)}>${of.name ?? of.id}</option>`;
   return html`
     <div class="filters" role="group" aria-label="Filters">
-      <${Field} label="Key" onChange=${set('key')}><option value="">all</option>${(keys.data?.keys ?? []).map((k) => html`<option value=${k.id} selected=${k.id === chosen.key || k.name === chosen.key}>${k.name}</option>`)}<//>
-      ${teams.data?.teams.length > 0 && html`<${Field} label="Team" onChange=${set('team')}><option value="">all</option>${teams.data.teams.map((t) => html`<option value=${t.id} selected=${t.id === chosen.team || t.name === chosen.team}>${t.name}</option>`)}<//>`}
-      <${Field} label="Model" onChange=${set('model')}><option value="">all</option>${withChosen((models.data?.models ?? []).map((m) => m.id), chosen.model).map((id) => html`<option value=${id} selected=${id === chosen.model}>${id}</option>`)}<//>
-      <${Field} label="Outcome" onChange=${set('failed')}><option value="">all</option><option value="true" selected=${chosen.failed === 'true'}>failed</option><//>
+      <${Field} label="Key" onChange=${set('key')}><option value="">all</option>${(keys.data?.keys ?? []).map((k) => option(k, chosen.key))}<//>
+      ${(teams.data?.teams.length ?? 0) > 0 && html`<${Field} label="Team" onChange=${set('team')}><option value="">all</option>${teams.data?.teams.map((t) => option(t, chosen.team))}<//>`}
+      <${Field} label="Model" onChange=${set('model')}><option value="">all</option>${withChosen((models.data?.models ?? []).map((m) => m.id), chosen.model).map((id) => option({ id }, chosen.model))}<//>
+      <${Field} label="Outcome" onChange=${outcome}><option value="">all</option><option value="true" selected=${chosen.failed === 'true'}>failed</option>${withChosen(statuses, chosen.status).map((id) => option({ id }, chosen.status))}<//>
+      <${Field} label="Costs at least" type="number" min="0" step="any" placeholder="$" value=${chosen.cost_min} onChange=${set('cost_min')} />
       <${Field} label="Tag" placeholder="name=value" value=${chosen.tag} onChange=${set('tag')} />
-      <${Field} label="Since" type="date" value=${chosen.since.slice(0, 10)} onChange=${set('since')} />
+      <${Field} label="From" type="date" value=${chosen.since.slice(0, 10)} onChange=${set('since')} />
+      <${Field} label="To" type="date" value=${chosen.until.slice(0, 10)} onChange=${set('until')} />
       ${any && html`<button type="button" onClick=${() => setQuery(Object.fromEntries(filters.map((name) => [name, ''])))}>Clear</button>`}
     </div>`;
 }
 
+const statuses = ['200', '400', '401', '403', '404', '429', '499', '500', '502', '503'];
+
 /** What is chosen stays in a list, also when it is offered no more. @param {string[]} list @param {string} chosen */
 const withChosen = (list, chosen) => (chosen && !list.includes(chosen) ? [chosen, ...list] : list);
-
-function One({ id }) {
-  const path = '/calls/' + encodeURIComponent(id);
-  return html`<${Loaded} of=${useGet(path)}>${(/** @type {any} */ c) => html`
-    <${Page} title=${c.model || 'Call'} lead=${html`<span class="crumb"><a href="#/calls">Calls</a> / <span class="mono">${c.request_id}</span></span>`} actions=${html`<${Outcome} call=${c} />`}>
-      <dl class="stats">
-        <div class="stat"><dt>Total time</dt><dd>${duration(c.total_ms)}</dd><dd class="note">${c.stream ? 'streamed' : 'in one piece'}</dd></div>
-        <div class="stat"><dt>First byte</dt><dd>${duration(c.first_byte_ms)}</dd><dd class="note">${c.first_byte_ms ? 'after it came' : 'none was sent'}</dd></div>
-        <div class="stat"><dt>Tokens</dt><dd>${count(c.total_tokens)}</dd><dd class="note">${c.estimated ? 'an estimate' : 'as the vendor counts'}</dd></div>
-        <div class="stat"><dt>Cost</dt><dd>${money(c.cost_usd)}</dd><dd class="note">${c.cost_usd === null ? 'nobody states a price' : `${money(c.charge_usd)} to budgets`}</dd></div>
-      </dl>
-      <${Card} title="The way it went"><${Way} of=${c} /><//>
-      <div class="two">
-        <${Card} title="Call">
-          <dl class="facts">
-            <dt>Time</dt><dd>${time(c.time)}</dd>
-            <dt>Operation</dt><dd>${c.operation}</dd>
-            <dt>Key</dt><dd><a href=${link(['keys', c.key])}>${c.key_name || c.key}</a></dd>
-            ${c.team && html`<dt>Team</dt><dd><a href=${link(['teams', c.team])}>${c.team_name || c.team}</a></dd>`}
-            <dt>Served by</dt><dd>${c.provider ? `${c.provider}/${c.upstream_model}` : 'nobody'}</dd>
-            ${c.account && html`<dt>Account</dt><dd>${c.account}</dd>`}
-            ${c.service && html`<dt>Service</dt><dd>${c.service}</dd>`}
-            ${c.error && html`<dt>Error</dt><dd>${c.error}</dd>`}
-            <dt>Bytes</dt><dd>${count(c.bytes_in)} in, ${count(c.bytes_out)} out</dd>
-            ${c.tags?.length > 0 && html`<dt>Tags</dt><dd class="badges">${c.tags.map((t) => html`<${Badge}>${t}<//>`)}</dd>`}
-            ${c.cache_miss && html`<dt>Cache not read</dt><dd>${c.cache_miss}</dd>`}
-          </dl>
-        <//>
-        <${Card} title="Tokens and cost"><${Tokens} of=${c} /><//>
-        <${Card} title="Notes">
-          ${c.notes?.length ? html`<p class="note">What was changed on the way to the upstream:</p><ul>${c.notes.map((n) => html`<li><code>${n}</code></li>`)}</ul>` : html`<p class="note">Nothing was left out or changed on the way.</p>`}
-        <//>
-      </div>
-      <p class="row"><a href=${link(['calls'], { key: c.key, model: c.model })}>Calls like this one</a><${AsCurl} of=${{ path }} /></p>
-    <//>`}<//>`;
-}
-
-const kinds = [
-  ['input_tokens', 'Input'], ['cache_read_tokens', 'Read from the cache'], ['cache_write_tokens', 'Written to the cache'], ['cache_write_1h_tokens', 'Written for an hour'], ['input_audio_tokens', 'Audio in'],
-  ['output_tokens', 'Output'], ['reasoning_tokens', 'Reasoning'], ['output_audio_tokens', 'Audio out'], ['output_image_tokens', 'Images'], ['searches', 'Searches'],
-];
-
-const Tokens = ({ of }) => html`
-  <dl class="facts">
-    ${kinds.filter(([name]) => of[name] || name === 'input_tokens' || name === 'output_tokens').map(([name, title]) => html`<dt>${title}</dt><dd>${count(of[name])}</dd>`)}
-    <dt>Vendors take</dt><dd><${Cost} of=${of.cost_usd} /></dd>
-    <dt>Budgets pay</dt><dd>${of.cost_usd === null ? html`<span class="unknown">nothing, the price is unknown</span>` : html`<span title=${'$' + of.charge_usd}>${money(of.charge_usd)}</span>`}</dd>
-  </dl>`;
-
-/** The attempts, as bars over the time of the call. */
-function Way({ of }) {
-  const steps = of.steps?.length ? of.steps : of.provider ? [{ target: `${of.provider}/${of.upstream_model}`, account: of.account, result: of.error || 'ok', tried: true, at_ms: 0, took_ms: of.first_byte_ms || of.total_ms }] : [];
-  if (!steps.length) return html`<p class="note">It was refused before any upstream was asked${of.error ? `: ${of.error}` : ''}.</p>`;
-  const whole = Math.max(of.total_ms, ...steps.map((s) => s.at_ms + (s.took_ms ?? 0)), 0.001);
-  const x = (/** @type {number} */ ms) => `${Math.min(100, ms / whole * 100)}%`;
-  return html`
-    <p class="note">${why(of, steps)}</p>
-    <ol class="falls">${steps.map((s) => {
-      const ok = s.result === 'ok';
-      const took = s.took_ms ?? 0;
-      return html`
-        <li class=${!s.tried ? 'skipped' : ok ? 'ok' : 'failed'}>
-          <div><strong>${s.target}</strong><br /><small>${s.account}</small></div>
-          <svg role="img" aria-label=${s.tried ? `from ${duration(s.at_ms)}, for ${duration(took)}` : 'not asked'} preserveAspectRatio="none">
-            ${s.tried && html`<rect x=${x(s.at_ms)} width=${x(Math.max(took, whole / 200))} height="100%" rx="3" />`}
-            ${s.tried && ok && html`<rect class="rest" x=${x(s.at_ms + took)} width=${x(Math.max(0, whole - s.at_ms - took))} height="100%" />`}
-          </svg>
-          <p class="result note">${s.tried ? (ok ? `answered after ${duration(took || 0.1)}, done at ${duration(of.total_ms)}` : `${s.result}, after ${duration(took)}`) : `not asked: ${s.result}`}</p>
-        </li>`;
-    })}</ol>`;
-}
-
-function why(of, steps) {
-  const tried = steps.filter((s) => s.tried);
-  const left = steps.length - tried.length;
-  const others = left ? ` ${left === 1 ? 'One target was' : `${left} targets were`} not asked.` : '';
-  if (!tried.length) return 'No target could serve it.' + others;
-  const last = tried[tried.length - 1];
-  if (last.result !== 'ok') return `${tried.length === 1 ? 'Its one attempt' : `All ${tried.length} attempts`} failed.` + others;
-  return (tried.length === 1 ? 'The first target answered.' : `Answered at attempt ${tried.length}: ${tried.slice(0, -1).map((s) => `${s.target} said ${s.result}`).join(', ')}.`) + others;
-}

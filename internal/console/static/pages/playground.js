@@ -32,8 +32,8 @@ async function visible(key, signal) {
   const answer = await fetch('/v1/models', { signal, credentials: 'omit', headers: { Authorization: 'Bearer ' + key } });
   const body = await answer.json();
   if (!answer.ok) throw new Error(body.error?.message ?? `The gateway answered ${answer.status}.`);
-  const known = new Map((await all).map((m) => [m.id, m]));
-  return body.data.map((m) => known.get(m.id) ?? { id: m.id });
+  const known = new Map((await all).map((/** @type {Model} */ m) => [m.id, m]));
+  return body.data.map((/** @type {Model} */ m) => known.get(m.id) ?? { id: m.id });
 }
 
 /** record is that of a call, which may come a moment after its client left. @param {string} id */
@@ -71,9 +71,9 @@ export default function Playground() {
     return { ...turn, answers: turn.answers.map((a, c) => (c === column && a ? { ...a, ...rest, ...(results ? { results } : {}) } : a)) };
   }));
   const take = (/** @type {string} */ whole) => { setKey(whole); use(whole); };
-  const send = async (/** @type {Question|null} */ asked, /** @type {number|undefined} */ only) => {
+  const send = async (/** @type {Question|null} */ asked, /** @type {number} */ only = -1) => {
     const at = turns.length;
-    const asking = columns.map((m, column) => ({ model: m.id, column })).filter((c) => only === undefined || c.column === only);
+    const asking = columns.map((m, column) => ({ model: m.id, column })).filter((c) => only < 0 || c.column === only);
     const requests = asking.map((c) => request(c.model, settings, turns, asked, c.column));
     setTurns((old) => [...old, { asked, answers: columns.map((m, column) => (asking.some((c) => c.column === column) ? begun(m.id) : null)) }]);
     setSent(requests);
@@ -152,7 +152,7 @@ function Composer({ busy, ready, send, stop }) {
     const urls = await Promise.all([...files].filter((f) => f.type.startsWith('image/')).map(asURL));
     setImages((old) => [...old, ...urls]);
   };
-  const submit = (e) => {
+  const submit = (/** @type {Event} */ e) => {
     e.preventDefault();
     if (busy || !ready) return;
     send({ text, images });

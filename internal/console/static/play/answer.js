@@ -43,6 +43,7 @@ export function Answered({ of, last, busy, result, send }) {
     </article>`;
 }
 
+/** @param {{call: import('./stream.js').ToolCall, value: string, open: boolean, set: (text: string) => void}} props */
 function Called({ call, value, open, set }) {
   return html`
     <div class="called"><strong>${call.function.name}</strong><pre tabindex="0" aria-label=${`Arguments of ${call.function.name}`}>${pretty(call.function.arguments)}</pre>
