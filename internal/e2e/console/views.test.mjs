@@ -13,6 +13,7 @@ before(async () => {
   upstream = await openUpstream();
   house = await openHouse(`providers:
   up: {base_url: ${upstream.url}, api_key: k, speaks: [openai-chat]}
+  down: {base_url: "http://127.0.0.1:9/v1", api_key: k, speaks: [openai-chat]}
 models:
   dear: {targets: [up/big], price: {input: 3, output: 15, cache_read: 0.3}}
   cheap: {targets: [up/small], price: {input: 0.2, output: 0.8}}
@@ -38,6 +39,29 @@ async function openUpstream() {
 }
 
 const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+
+test('home: the check-list turns green by itself, and what is wrong is said', async () => {
+  const { page, leave } = await house.visit();
+  await logIn(page, house.password);
+  const first = page.getByRole('listitem').filter({ hasText: 'The first call is seen' });
+  await first.getByText('not yet').waitFor();
+  await page.getByRole('listitem').filter({ hasText: 'A provider answers' }).getByText('done').waitFor();
+  await page.getByRole('region', { name: 'Warnings' }).getByText('down does not answer').waitFor();
+
+  const poor = await house.admin('POST', '/keys', { name: 'poor', budgets: ['0.00000001/day soft'] });
+  await house.say(poor.key, 'Hello', 'dear');
+  await page.getByText('Everything is set up').waitFor();
+  await page.getByText(/poor has spent \d+ % of its budget/).waitFor();
+  await house.say(house.key, 'Hello', 'up/tools');
+  await page.getByText('up/tools has no known price').waitFor();
+  const today = await house.admin('GET', '/usage?by=model');
+  const stats = page.getByLabel('Today', { exact: true });
+  await stats.getByText(`${today.total_tokens - today.output_tokens - today.reasoning_tokens} in, ${today.output_tokens + today.reasoning_tokens} out`).waitFor();
+  assert.match(await stats.innerText(), new RegExp(`Calls today\\s+${today.calls}\\s`));
+  await page.getByRole('table', { name: 'Models today' }).getByRole('row').filter({ hasText: 'dear' }).waitFor();
+  await page.getByRole('table', { name: 'Keys today' }).getByRole('row').filter({ hasText: 'poor' }).waitFor();
+  await leave();
+});
 
 test('the playground: two models, tools, an image, a stop, an error, and the code of it', async () => {
   const { page, leave } = await house.visit();

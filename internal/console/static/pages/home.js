@@ -1,66 +1,86 @@
-// @ts-nocheck
-// How it stands: whether everything is set up, and what today brought.
+// How it stands: whether everything is set up, what today brought, and what should be looked at.
 import { get, query } from '../api.js';
-import { ago, costOf, count, date, duration, percent, short, zone } from '../format.js';
+import { CallTable } from '../calltable.js';
+import { costOf, count, date, daysAgo, duration, percent, short, zone } from '../format.js';
+import { Checklist } from '../home/checklist.js';
+import { Lights, Warnings, warningsOf } from '../home/warnings.js';
 import { html } from '../html.js';
 import { link } from '../route.js';
-import { Card, Code, Loaded, Page, Stat, useGet, useLoad } from '../ui.js';
-import { CallTable } from '../calltable.js';
+import { Card, Loaded, Page, Stat, Table, useGet, useLoad } from '../ui.js';
+
+/** @typedef {import('../home/warnings.js').Row} Row */
+
+/** allowed is what an operation gives, or what stands for it where one's role may not see that. @template T @param {Promise<T>} asked @param {T} none */
+const allowed = (asked, none) => asked.catch((err) => {
+  if (err.status === 403) return none;
+  throw err;
+});
+
+/** yesterday is the part of it that is as long as today is by now, in whole hours: sums are kept by the hour. */
+function yesterday() {
+  const until = new Date();
+  until.setDate(until.getDate() - 1);
+  until.setMinutes(0, 0, 0);
+  return { since: daysAgo(1), until: until.toISOString(), hour: until.getHours() };
+}
 
 export default function Home() {
-  const today = useLoad((signal) => get('/usage' + query({ since: date(new Date()), zone }), signal), [], 5000);
+  const before = yesterday();
+  const day = date(new Date());
+  const today = useLoad(async (signal) => {
+    const [byModel, byKey] = await Promise.all(['model', 'key'].map((by) => get('/usage' + query({ by, since: day, zone }), signal)));
+    return { byModel, byKey };
+  }, [day], 5000);
+  const compared = useLoad(async (signal) => {
+    if (!before.hour) return null;
+    const span = { since: before.since, until: before.until, zone };
+    const [sums, times] = await Promise.all([get('/usage' + query(span), signal), get('/usage/latency' + query(span), signal)]);
+    return { sums, times };
+  }, [before.until]);
+  const times = useGet('/usage/latency' + query({ since: day, zone }), 15000);
   const setup = useLoad(async (signal) => {
-    const [providers, keys, calls] = await Promise.all(['/providers', '/keys', '/calls?limit=8'].map((path) => get(path, signal)));
-    return { providers: providers.providers, keys: keys.keys, calls: calls.calls };
+    const [providers, models, keys, teams, calls, status] = await Promise.all([
+      allowed(get('/providers', signal), { providers: [] }), allowed(get('/models', signal).then((d) => d.models), []), get('/keys', signal),
+      allowed(get('/teams', signal), { teams: [] }), get('/calls?limit=8', signal), allowed(get('/status', signal), null)]);
+    return { providers: providers.providers, models, keys: keys.keys, teams: teams.teams, calls: calls.calls, status };
   }, [], 3000);
+  const past = (/** @type {(sums: any) => string} */ say) => compared.data?.sums && html`<br />${`${say(compared.data.sums)} yesterday by ${before.hour}:00`}`;
   return html`
     <${Page} title="Home" lead="One address for every model, and what came of it today.">
-      <${Loaded} of=${today}>${(t) => html`
+      <${Loaded} of=${today}>${(/** @type {{byModel: any}} */ { byModel: t }) => html`
         <dl class="stats" aria-label="Today">
-          <${Stat} label="Calls today" value=${count(t.calls)} note=${t.calls ? `${duration(t.mean_ms)} on average` : 'since midnight here'} />
-          <${Stat} label="Cost" value=${t.calls ? costOf(t) : '$0'} note=${t.unpriced ? `${count(t.unpriced)} ${t.unpriced === 1 ? 'call has' : 'calls have'} no known price` : 'what vendors take'} />
-          <${Stat} label="Tokens" value=${short(t.total_tokens)} note=${`${short(t.input_tokens + t.cache_read_tokens + t.cache_write_tokens)} in, ${short(t.output_tokens + t.reasoning_tokens)} out`} />
-          <${Stat} label="Errors" value=${count(t.failed)} tone=${t.failed ? 'bad' : ''} note=${t.calls ? percent(t.failed, t.calls) + ' of calls' : 'none'} />
+          <${Stat} label="Calls today" value=${count(t.calls)} note=${html`${t.calls ? `${duration(t.mean_ms)} on average` : 'since midnight here'}${past((y) => count(y.calls))}`} />
+          <${Stat} label="Cost" value=${t.calls ? costOf(t) : '$0'} note=${html`${t.unpriced ? `${count(t.unpriced)} without a known price` : 'what vendors take'}${past((y) => (y.calls ? costOf(y) : '$0'))}`} />
+          <${Stat} label="Tokens" value=${short(t.total_tokens)} note=${html`${`${short(t.total_tokens - t.output_tokens - t.reasoning_tokens)} in, ${short(t.output_tokens + t.reasoning_tokens)} out`}${past((y) => short(y.total_tokens))}`} />
+          <${Stat} label="Errors" value=${count(t.failed)} tone=${t.failed ? 'bad' : ''} note=${html`${t.calls ? percent(t.failed, t.calls) + ' of calls' : 'none'}${past((y) => count(y.failed))}`} />
+          <${Stat} label="First token" value=${duration(times.data?.first_byte_p50_ms ?? 0)}
+            note=${html`${times.data?.whole === false ? `median of the newest ${short(times.data.calls)}` : 'median'}${compared.data?.times && html`<br />${`${duration(compared.data.times.first_byte_p50_ms)} yesterday by ${before.hour}:00`}`}`} />
         </dl>`}<//>
-      <${Loaded} of=${setup}>${(s) => html`
-        <${Checklist} ...${s} />
-        ${s.calls.length > 0 && html`<${Card} title="Newest calls" aside=${html`<a href="#/calls">All calls</a>`}><${CallTable} calls=${s.calls} /><//>`}`}<//>
-      <${Version} />
+      <${Loaded} of=${setup}>${(/** @type {any} */ s) => html`
+        ${s.status && html`<${Checklist} ...${s} />`}
+        <${Warnings} of=${warningsOf({ ...s, byModel: today.data?.byModel.groups ?? [], pending: s.status?.usage_records_pending ?? 0 })} />
+        ${(today.data?.byModel.calls ?? 0) > 0 && html`<div class="two">
+          <${Top} title="Models today" by="model" rows=${today.data?.byModel.groups ?? []} />
+          <${Top} title="Keys today" by="key" rows=${today.data?.byKey.groups ?? []} />
+        </div>`}
+        ${s.providers.length > 0 && html`<${Lights} providers=${s.providers} models=${s.models} />`}
+        ${s.calls.length > 0 && html`<${Card} title="Newest calls" aside=${html`<a href="#/calls">All calls</a>`}><${CallTable} calls=${s.calls} /><//>`}
+        ${s.status && html`<p class="note">Limen ${s.status.version}</p>`}`}<//>
     <//>`;
 }
 
-function Checklist({ providers, keys, calls }) {
-  const good = providers.filter((p) => !p.error && p.models > 0);
-  const bad = providers.filter((p) => p.error);
-  const active = keys.filter((k) => k.status === 'active');
-  const done = good.length > 0 && !bad.length && active.length > 0 && calls.length > 0;
-  if (done) return html`<p class="row"><span><span class="light good"></span>Everything is set up: ${good.length === 1 ? `${good[0].name} answers` : `${good.length} providers answer`}, ${count(active.length)} ${active.length === 1 ? 'key' : 'keys'}, last call ${ago(calls[0].time)}.</span><a href="#/connect">Connect another client</a></p>`;
+const shown = 5;
+
+/** The groups of today that cost most; of equals, those with most calls. @param {{title: string, by: 'model'|'key', rows: Row[]}} props */
+function Top({ title, by, rows }) {
+  const top = [...rows].sort((a, b) => Number(b.cost_usd) - Number(a.cost_usd) || b.calls - a.calls).slice(0, shown);
   return html`
-    <${Card} title="To begin with" aside=${html`<small>this list looks for itself</small>`}>
-      <ul class="checks">
-        <${Check} state=${bad.length ? 'wrong' : good.length ? 'done' : ''} what=${good.length && !bad.length ? 'A provider answers' : bad.length ? `${bad.map((p) => p.name).join(', ')} ${bad.length === 1 ? 'does' : 'do'} not answer` : 'A provider answers'}>
-          ${bad.length ? html`<p>${bad[0].error}</p><p><a href="#/providers">See all providers</a></p>`
-            : good.length ? html`<p>${good.map((p) => `${p.name} (${count(p.models)} ${p.models === 1 ? 'model' : 'models'})`).join(', ')}</p>`
-            : html`<p>Set a vendor's key, such as OPENAI_API_KEY, where Limen runs, or name a provider in limen.yaml.</p>`}
-        <//>
-        <${Check} state=${active.length ? 'done' : ''} what="A key is made">
-          ${active.length ? html`<p>${active.slice(0, 3).map((k) => k.name).join(', ')}${active.length > 3 ? ` and ${active.length - 3} more` : ''}</p>`
-            : html`<p>Clients come with a key of their own. <a href="#/keys/new">Make the first one</a></p>`}
-        <//>
-        <${Check} state=${calls.length ? 'done' : ''} what="The first call is seen">
-          ${calls.length ? html`<p>${calls[0].model || 'A call'}, ${ago(calls[0].time)}. <a href=${link(['calls', calls[0].request_id])}>Look at it</a></p>`
-            : html`<p>Set a client up with <a href="#/connect">Connect</a>, or try it from a shell:</p>
-              <${Code} label="A first call" text=${`curl ${location.origin}/v1/models -H "Authorization: Bearer $LIMEN_KEY"`} />`}
-        <//>
-      </ul>
+    <${Card} title=${title} aside=${html`<a href=${link(['usage'], { range: 'today', by })}>All of them</a>`}>
+      <${Table} label=${title} rows=${top} id=${(/** @type {Row} */ r) => r[by] ?? ''} columns=${[
+        { name: by === 'model' ? 'Model' : 'Key', cell: (/** @type {Row} */ r) => (r[by] ? html`<a href=${link([by + 's', r[by] ?? ''])}>${(by === 'key' && r.key_name) || r[by]}</a>` : html`<span class="note">none</span>`) },
+        { name: 'Calls', number: true, cell: (/** @type {Row} */ r) => html`<a href=${link(['calls'], { [by]: r[by], since: date(new Date()) })}>${count(r.calls)}</a>` },
+        { name: 'Tokens', number: true, cell: (/** @type {Row} */ r) => html`<span title=${count(r.total_tokens)}>${short(r.total_tokens)}</span>` },
+        { name: 'Cost', number: true, cell: (/** @type {Row} */ r) => html`<span class=${costOf(r) === 'unknown' ? 'unknown' : ''}>${costOf(r)}</span>` },
+      ]} />
     <//>`;
-}
-
-const Check = ({ state, what, children }) => html`
-  <li class=${state}><span class="tick" aria-hidden="true">${state === 'wrong' ? '!' : '✓'}</span>
-    <div><strong>${what}</strong><span class="away">${state === 'done' ? ', done' : state === 'wrong' ? ', needs attention' : ', not yet'}</span>${children}</div></li>`;
-
-function Version() {
-  const status = useGet('/status', 10000);
-  return html`<${Loaded} of=${status}>${(s) => html`<p class="note">Limen ${s.version}${s.usage_records_pending ? ` · ${count(s.usage_records_pending)} records wait for the store` : ''}</p>`}<//>`;
 }
