@@ -283,7 +283,8 @@ export interface Limits {
 }
 
 export interface Login {
-  password: string;
+  link?: string;
+  password?: string;
   user?: string;
 }
 
@@ -333,6 +334,11 @@ export interface NewKey {
   prefix?: string;
   strict?: boolean;
   team?: string;
+}
+
+export interface NewOwnPassword {
+  new: string;
+  old: string;
 }
 
 export interface NewPassword {
@@ -650,6 +656,7 @@ export interface UsageRow {
 export interface User {
   created?: string;
   id: string;
+  last_login?: string;
   name: string;
   password?: string;
   role: 'owner' | 'admin' | 'viewer' | 'member';
