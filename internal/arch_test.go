@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"internal/admin", "internal/gateway", "internal/console"},
 	{"internal/probe", "internal/connect", "internal/catalog", "internal/tools"},
 	{"internal/keys", "internal/route"},
-	{"internal/ledger", "internal/telemetry", "internal/state", "internal/alert", "internal/arrivals"},
+	{"internal/ledger", "internal/telemetry", "internal/state", "internal/alert", "internal/arrivals", "internal/document"},
 	{"internal/budget"},
 	{"internal/upstream"},
 	{"internal/socket"},

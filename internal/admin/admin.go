@@ -16,6 +16,8 @@ import (
 	"github.com/limen-gateway/limen/internal/arrivals"
 	"github.com/limen-gateway/limen/internal/budget"
 	"github.com/limen-gateway/limen/internal/catalog"
+	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/document"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
@@ -48,6 +50,16 @@ type API struct {
 	// reads its file again. Both are nil without a running gateway.
 	Config func() ([]byte, error)
 	Reload func() error
+	// Documents keeps the configuration, unless ConfigFile, which goes before,
+	// is not empty.
+	Documents  *document.Keeper
+	ConfigFile string
+	// InForce is the document in force, and why what came after it is not; Try
+	// finds out whether a configuration could be, and Found are the providers
+	// that are without being configured. They are nil without a running gateway.
+	InForce func() (config.Source, error)
+	Try     func(*config.Config) error
+	Found   func() []document.Found
 	// Forecast tells which targets a call would go to. operation and body may
 	// be empty. It is nil without a running gateway.
 	Forecast func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error)
@@ -94,7 +106,7 @@ func (a *API) reload(*request) (*Done, error) {
 		return nil, errNotRunning
 	}
 	if err := a.Reload(); err != nil {
-		return nil, &llm.Error{Kind: llm.Invalid, Message: "The configuration was not taken; the last good one stays in force.\n" + err.Error()}
+		return nil, document.Bad(err)
 	}
 	return &Done{"reloaded"}, nil
 }

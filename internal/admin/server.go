@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/dialect/openai"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
@@ -226,6 +227,10 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, op *operation, who 
 		if llm.AsError(err).Kind == llm.Internal {
 			s.api.Log.Error("an admin operation failed", "operation", op.method+" "+op.path, "error", err)
 		}
+		if bad, ok := errors.AsType[*config.Errors](err); ok {
+			refuseDocument(w, llm.AsError(err), bad)
+			return nil
+		}
 		return err
 	}
 	h := w.Header()
@@ -242,6 +247,23 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, op *operation, who 
 	h.Set("Content-Type", "application/json")
 	w.Write(append(body, '\n'))
 	return nil
+}
+
+// refuseDocument answers with what is wrong with a configuration.
+func refuseDocument(w http.ResponseWriter, e *llm.Error, bad *config.Errors) {
+	type failure struct {
+		Message  string           `json:"message"`
+		Type     string           `json:"type"`
+		Code     string           `json:"code"`
+		Problems []config.Problem `json:"problems"`
+	}
+	body, _ := json.Marshal(struct { // texts and numbers cannot fail
+		Error failure `json:"error"`
+	}{failure{e.Message, "invalid_request_error", e.Code, bad.Problems}})
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(openai.Status(e))
+	w.Write(append(body, '\n'))
 }
 
 // readBody makes the body of a request one that has come.

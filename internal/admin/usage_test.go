@@ -15,10 +15,13 @@ import (
 	"time"
 
 	"github.com/limen-gateway/limen/internal/budget"
+	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/document"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/money"
+	"github.com/limen-gateway/limen/internal/seal"
 	"github.com/limen-gateway/limen/internal/store"
 )
 
@@ -53,8 +56,10 @@ func newServer(t *testing.T, calls ...store.Call) *Server {
 	t.Cleanup(func() { l.Close(context.Background()) })
 	operators := keys.NewOperators(st, keys.NewAdmin(st))
 	must(operators.SetAdminPassword(ctx, password))
+	documents, err := document.New(st, make([]byte, seal.KeySize), true, config.Options{Vendors: []string{"openai", "ollama"}})
+	must(err)
 	return NewServer(&API{
-		Keys: ring, Books: books, Operators: operators, Ledger: l, Store: st, Log: log, KeyPrefix: func() string { return "limen_" },
+		Keys: ring, Books: books, Operators: operators, Ledger: l, Store: st, Log: log, KeyPrefix: func() string { return "limen_" }, Documents: documents,
 	})
 }
 

@@ -32,10 +32,8 @@ import (
 	"github.com/limen-gateway/limen/internal/dialect/openairesponses"
 	"github.com/limen-gateway/limen/internal/gateway"
 	"github.com/limen-gateway/limen/internal/keys"
-	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
-	"github.com/limen-gateway/limen/internal/state"
 	"github.com/limen-gateway/limen/internal/telemetry"
 )
 
@@ -84,7 +82,9 @@ type app struct {
 	alerts  *alert.Sender
 	arrived arrivals.Log
 	config  atomic.Pointer[config.Config]
-	watcher *config.Watcher // nil without a file
+	watcher *config.Watcher
+	status  atomic.Pointer[status]
+	found   atomic.Pointer[[]catalog.Provider] // in force without being configured
 
 	draining atomic.Bool
 	reload   sync.Mutex // one application of a configuration at a time
@@ -96,7 +96,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	floor := heapFloor()
 	defer runtime.KeepAlive(floor)
 	a := &app{opts: opts}
-	cfg, err := a.loadConfig()
+	cfg, err := a.firstLook()
 	if err != nil {
 		return err
 	}
@@ -110,6 +110,10 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.data.Close(context.WithoutCancel(ctx))) }()
+	source, err := config.Source{}, error(nil)
+	if cfg, source, err = a.loadConfig(ctx); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w (choose another address with --listen)", cfg.Listen, errors.Unwrap(err))
@@ -143,7 +147,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 			Targets: a.targets,
 		}),
 	})
-	if err := a.apply(ctx, cfg); err != nil {
+	if err := a.apply(ctx, cfg, source); err != nil {
 		return err
 	}
 	server, err := a.newServer(cfg, dataDir)
@@ -171,23 +175,6 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	return a.serve(ctx, server, listener)
-}
-
-// loadConfig reads the configuration for the first time.
-func (a *app) loadConfig() (*config.Config, error) {
-	cfg := config.Default()
-	if a.opts.ConfigPath != "" {
-		a.watcher = config.NewWatcher(a.opts.ConfigPath, ConfigOptions(), a.reapply, func(err error) {
-			a.log.Error("the configuration was not taken; the last good one stays in force", "error", err)
-		})
-		var err error
-		if cfg, err = a.watcher.Load(); err != nil {
-			return nil, err
-		}
-	}
-	a.override(cfg)
-	a.setLevel(cfg)
-	return cfg, nil
 }
 
 // override puts what the command line says in the place of what a new
@@ -222,89 +209,14 @@ func (a *app) logFormat(cfg *config.Config) string {
 	return "json"
 }
 
-// apply makes a configuration count.
-func (a *app) apply(ctx context.Context, cfg *config.Config) error {
-	a.reload.Lock()
-	defer a.reload.Unlock()
-	hosted, err := a.toolsOf(cfg)
-	if err != nil {
-		return err
-	}
-	told, err := a.alertsOf(cfg)
-	if err != nil {
-		return err
-	}
-	if err := a.catalog.Apply(ctx, setup(ctx, cfg)); err != nil {
-		return err
-	}
-	a.data.Ledger.Apply(&ledger.Retention{Age: cfg.Usage.Retention.Std(), MaxBytes: int64(cfg.Usage.MaxSize)})
-	a.data.State.Apply(&state.Settings{Retention: cfg.State.Retention.Std(), MaxBytes: int64(cfg.State.MaxSize)})
-	set := settings(cfg)
-	set.Tools = hosted
-	a.gateway.Apply(set)
-	a.router.Apply(route.Retries{Attempts: cfg.Retries.Attempts, Budget: int(cfg.Retries.Budget)})
-	a.alerts.Apply(told)
-	a.setLevel(cfg)
-	a.config.Store(cfg)
-	return nil
-}
-
-// reapply is apply for a configuration that changed while calls run.
-func (a *app) reapply(cfg *config.Config) {
-	old := a.config.Load()
-	a.override(cfg)
-	if err := a.apply(context.Background(), cfg); err != nil {
-		a.log.Error("the configuration was not taken; the last good one stays in force", "error", err)
-		return
-	}
-	a.log.Info("configuration reloaded", "providers", len(cfg.Providers), "models", len(cfg.Models))
-	if cfg.Listen != old.Listen || cfg.TLS.Cert != old.TLS.Cert || cfg.Data != old.Data || cfg.Limits.Headers != old.Limits.Headers {
-		a.log.Warn("a change of listen, data, tls or limits.headers counts after a restart")
-	}
-}
-
-// follow watches the configuration file, and asks it again on SIGHUP.
-func (a *app) follow(ctx context.Context) {
-	if a.watcher == nil {
-		<-ctx.Done()
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.watcher.Run(ctx)
-	}()
-	defer func() { <-done }()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-a.opts.Reload:
-			a.watcher.Trigger()
-		}
-	}
-}
-
-// reloadNow takes the configuration file again, for the admin API.
-func (a *app) reloadNow() error {
-	if a.watcher == nil {
-		return errors.New("this gateway runs without a configuration file")
-	}
-	cfg, err := config.Load(a.opts.ConfigPath, ConfigOptions())
-	if err != nil {
-		return err
-	}
-	a.reapply(cfg)
-	return nil
-}
-
 func (a *app) adminAPI(localURL string, names func() []string) *admin.Server {
 	return admin.NewServer(&admin.API{
 		Keys: a.data.Keys, Books: a.data.Books, Operators: a.data.Operators, Catalog: a.catalog, Ledger: a.data.Ledger, Store: a.data.Store, Log: a.log, Version: a.opts.Version, LocalURL: localURL, Arrivals: &a.arrived,
 		OurName:   func(r *http.Request) bool { return console.Trusted(r, names()) },
 		KeyPrefix: func() string { return a.config.Load().Keys.Prefix },
 		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
-		Reload:    a.reloadNow,
+		Reload:    a.watcher.Now,
+		Documents: a.data.Documents, ConfigFile: a.opts.ConfigPath, InForce: a.inForce, Try: a.try, Found: a.foundDocuments,
 		Forecast: func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error) {
 			return a.gateway.Forecast(ctx, &gateway.Inquiry{Key: key, Model: model, Operation: operation, Header: header, Body: body})
 		},

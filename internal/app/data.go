@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/limen-gateway/limen/internal/budget"
+	"github.com/limen-gateway/limen/internal/document"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/ledger"
 	"github.com/limen-gateway/limen/internal/seal"
@@ -34,6 +35,7 @@ type Data struct {
 	Ledger    *ledger.Ledger
 	Seal      seal.Key // of what clients carry from turn to turn
 	State     *state.Keeper
+	Documents *document.Keeper // the configuration, where no file has it
 
 	dir  string
 	lock *os.File
@@ -68,8 +70,11 @@ func OpenData(ctx context.Context, dir, databaseURL string, log *slog.Logger) (d
 		return d, err
 	}
 	d.Seal = seal.NewKey([]byte(secret))
-	key, err := d.stateKey(ctx, databaseURL)
+	key, apart, err := d.stateKey(ctx, databaseURL)
 	if err != nil {
+		return d, err
+	}
+	if d.Documents, err = document.New(d.Store, key, apart, ConfigOptions()); err != nil {
 		return d, err
 	}
 	if d.State, err = state.New(d.Store, key, databaseURL == ""); err != nil {
@@ -116,13 +121,13 @@ const (
 	stateKeyEnv  = "LIMEN_STATE_KEY"
 )
 
-// stateKey is the key that closes kept responses. It lies beside the database,
+// stateKey is the key that closes kept responses and secrets. It lies beside the database,
 // not in it: a copy of that alone tells nothing. Replicas share theirs by the
-// environment, or else by the database.
-func (d *Data) stateKey(ctx context.Context, databaseURL string) ([]byte, error) {
+// environment, or else by the database; then it is not apart.
+func (d *Data) stateKey(ctx context.Context, databaseURL string) (key []byte, apart bool, err error) {
 	text := os.Getenv(stateKeyEnv)
+	apart = text != "" || databaseURL == ""
 	if text == "" {
-		var err error
 		made := hex.EncodeToString(randomBytes(seal.KeySize))
 		if databaseURL != "" {
 			text, err = d.Store.InitSetting(ctx, store.SettingStateKey, made)
@@ -130,14 +135,14 @@ func (d *Data) stateKey(ctx context.Context, databaseURL string) ([]byte, error)
 			text, err = initFile(filepath.Join(d.dir, stateKeyName), made)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot keep the key of stored responses: %w", err)
+			return nil, false, fmt.Errorf("cannot keep the key of stored responses: %w", err)
 		}
 	}
-	key, err := hex.DecodeString(strings.TrimSpace(text))
+	key, err = hex.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != seal.KeySize {
-		return nil, fmt.Errorf("the key of stored responses (%s or the file %s) must have %d hexadecimal digits", stateKeyEnv, stateKeyName, 2*seal.KeySize)
+		return nil, false, fmt.Errorf("the key of stored responses (%s or the file %s) must have %d hexadecimal digits", stateKeyEnv, stateKeyName, 2*seal.KeySize)
 	}
-	return key, nil
+	return key, apart, nil
 }
 
 // initFile writes a file that only its owner can read, unless it is there, and

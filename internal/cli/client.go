@@ -37,7 +37,7 @@ func (e *env) connect(ctx context.Context) (*client, error) {
 		return connectURL(address)
 	}
 	named := setting(e.data, "LIMEN_DATA")
-	cfg, _, err := e.load()
+	cfg, path, err := e.load()
 	if err != nil && named == "" {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (e *env) connect(ctx context.Context) (*client, error) {
 		conn.Close()
 		return connectSocket(dir), nil
 	}
-	return e.openData(ctx, dir, cfg.Keys.Prefix)
+	return e.openData(ctx, dir, path, cfg)
 }
 
 func connectURL(address string) (*client, error) {
@@ -73,7 +73,8 @@ func connectSocket(dir string) *client {
 }
 
 // openData serves the admin API within this process, from the data directory.
-func (e *env) openData(ctx context.Context, dir, keyPrefix string) (*client, error) {
+// The configuration is the file at path, or, without one, the store's document.
+func (e *env) openData(ctx context.Context, dir, path string, cfg *config.Config) (*client, error) {
 	log := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	data, err := app.OpenData(ctx, dir, os.Getenv("LIMEN_DATABASE_URL"), log)
 	if errors.Is(err, app.ErrBusy) {
@@ -82,9 +83,16 @@ func (e *env) openData(ctx context.Context, dir, keyPrefix string) (*client, err
 	if err != nil {
 		return nil, err
 	}
+	if path == "" {
+		if src, err := data.Documents.Read(); err == nil {
+			if stored, err := config.Parse(src, data.Documents.Options(true, nil)); err == nil {
+				cfg = stored
+			}
+		}
+	}
 	api := admin.NewServer(&admin.API{
 		Keys: data.Keys, Books: data.Books, Operators: data.Operators, Ledger: data.Ledger, Store: data.Store, Log: log, Version: e.version.Release,
-		KeyPrefix: func() string { return keyPrefix },
+		KeyPrefix: func() string { return cfg.Keys.Prefix }, Documents: data.Documents, ConfigFile: path,
 	})
 	return &client{
 		base: "http://limen", where: "the data directory " + dir, http: &http.Client{Transport: within{api.Local(keys.ViaDirectory)}},

@@ -9,13 +9,14 @@ package config
 // Config is the whole document. Fields stand in the order in which they are shown to people.
 //
 // Tags: yaml is the field's name; doc its line in the schema; check names the rule for its text (see ruleNamed);
-// keys the rule for the names in a mapping; enum the only words allowed; min the least number (1 when absent).
+// keys the rule for the names in a mapping; enum the only words allowed; min the least number (1 when absent); early what
+// says it where the document is in the store, which must be open before.
 // A slice whose elements have a `yaml:",key"` field is written as a mapping and keeps the order of the file; a
 // `yaml:",value"` field of theirs is all of the element. The fields of an `yaml:",inline"` field stand among its own.
 // A single value may stand for a struct with a field that is "short", without which there is none, or "word".
 type Config struct {
 	Listen      string   `yaml:"listen" check:"address" doc:"Address to listen on, host:port."`
-	Data        string   `yaml:"data" doc:"Directory for everything that outlives the process. Absent: what a service manager gives ($STATE_DIRECTORY), else ./limen-data."`
+	Data        string   `yaml:"data" early:"--data or LIMEN_DATA" doc:"Directory for everything that outlives the process. Absent: what a service manager gives ($STATE_DIRECTORY), else ./limen-data."`
 	PublicURL   string   `yaml:"public_url" check:"public url" doc:"URL under which clients reach Limen, as shown in messages."`
 	BehindProxy bool     `yaml:"behind_proxy" doc:"TLS ends in front of Limen: no warning about plain HTTP on a listener that others can reach."`
 	TLS         TLS      `yaml:"tls" doc:"Serve HTTPS: with cert and key, or with acme."`
@@ -61,7 +62,7 @@ type CORS struct {
 }
 
 type Log struct {
-	Format string `yaml:"format" enum:"auto json text" doc:"auto is text on a terminal and JSON elsewhere."`
+	Format string `yaml:"format" enum:"auto json text" early:"--log-format" doc:"auto is text on a terminal and JSON elsewhere."`
 	Level  string `yaml:"level" enum:"debug info warn error" doc:"The least severe entries that are written."`
 }
 

@@ -18,6 +18,7 @@ const maxProblems = 100
 type decoder struct {
 	*source
 	resolver
+	stored   bool // see Options
 	problems []Problem
 	more     int
 
@@ -104,6 +105,9 @@ func (d *decoder) object(n *yaml.Node, v reflect.Value, f field) {
 			continue
 		}
 		d.show(key)
+		if d.stored && known.early != "" {
+			d.report(key, key.Column, known.name+" cannot be set here: it must be known before the store is open", func() string { return "use " + known.early })
+		}
 		d.decode(value, known.of(v), *known)
 	}
 }
@@ -168,7 +172,9 @@ func (d *decoder) dict(n *yaml.Node, v reflect.Value, f field) {
 		name := reflect.New(v.Type().Key()).Elem()
 		d.key(key, name, field{check: f.keys})
 		element := newElement(v.Type().Elem())
-		d.decode(value, element, f)
+		of := f
+		of.harmless = f.keys == "header" && !credentialHeader.MatchString(key.Value)
+		d.decode(value, element, of)
 		v.SetMapIndex(name, element)
 	}
 }
@@ -240,6 +246,12 @@ func (d *decoder) leaf(n *yaml.Node, v reflect.Value, f field) {
 	if showable(n, v, f) {
 		d.show(n)
 	}
+	if d.stored && isSecret(v.Type()) && !f.harmless && revealing(n.Value) {
+		d.report(n, n.Column, "a secret cannot stand here in clear", func() string {
+			return "keep it with 'limen config secret set NAME', and write ${secret:NAME}"
+		})
+		return
+	}
 	text, expanded, problem := d.expand(n.Value)
 	d.expanded[n] = expanded
 	if problem != nil {
@@ -258,11 +270,14 @@ func (d *decoder) leaf(n *yaml.Node, v reflect.Value, f field) {
 	}
 }
 
+// credentialHeader fits the names of headers that carry credentials, as far as names tell.
+var credentialHeader = regexp.MustCompile(`(?i)auth|key|token|secret|pass|cookie|cred|sign|session`)
+
 // showable tells whether a value may be shown as it stands in the document. A URL may hold a password or a key;
 // of secrets, what only says where they are.
 func showable(n *yaml.Node, v reflect.Value, f field) bool {
 	if isSecret(v.Type()) {
-		return pureReference(n.Value)
+		return pureReference(n.Value) || strings.Contains(n.Value, "${") && !revealing(n.Value)
 	}
 	isURL := strings.HasSuffix(f.check, "url") || f.check == "origin"
 	return !isURL || !strings.ContainsAny(n.Value, "@?")

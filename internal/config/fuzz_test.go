@@ -26,7 +26,7 @@ func FuzzParse(f *testing.F) {
 
 	opt := world("S", canary, "A", "a")
 	f.Fuzz(func(t *testing.T, document string) {
-		c, err := Parse(Source{"f", []byte(document)}, opt)
+		c, err := Parse(Source{Name: "f", Data: []byte(document)}, opt)
 		if err == nil {
 			showAndRead(t, c, opt)
 			return
@@ -53,7 +53,7 @@ func showAndRead(t *testing.T, c *Config, opt Options) {
 		if err != nil {
 			t.Fatalf("showing %+v: %v", c, err)
 		}
-		again, err := Parse(Source{"shown", data}, opt)
+		again, err := Parse(Source{Name: "shown", Data: data}, opt)
 		if err != nil {
 			t.Fatalf("reading what was shown: %v\n%s", err, data)
 		}

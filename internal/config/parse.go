@@ -16,6 +16,9 @@ import (
 type Source struct {
 	Name string
 	Data []byte
+	// Revision counts the changes to what the text stands with, such as the
+	// secrets that it refers to.
+	Revision int64
 }
 
 // Options is the world around a document. The zero value is the process's own environment and files, no vendors and
@@ -23,24 +26,34 @@ type Source struct {
 type Options struct {
 	Getenv    func(string) (string, bool)  // nil: os.LookupEnv
 	ReadFile  func(string) ([]byte, error) // for the document and ${file:…}; nil: the file system
+	Secret    func(string) (string, error) // for ${secret:…}; nil: every one is there, and its value stays unknown
 	Providers []string                     // names that targets may use beside the configured providers
 	Vendors   []string                     // names of vendors whose base URL is known
 	Responses []string                     // those of them that serve Responses
 	// Keeps says why a provider of a vendor, with what its speaks says, cannot
 	// keep responses itself; "" is that it can. Nil: all can.
 	Keeps func(vendor string, speaks []string) string
+	// Stored is a document of the store: secrets are references there, and what
+	// must be known before the store is open cannot be said in it.
+	Stored bool
 }
 
 func (o Options) resolver() resolver {
-	r := resolver{getenv: o.Getenv, readFile: o.ReadFile}
+	r := resolver{getenv: o.Getenv, readFile: o.ReadFile, secret: o.Secret}
 	if r.getenv == nil {
 		r.getenv = os.LookupEnv
 	}
 	if r.readFile == nil {
 		r.readFile = readFile
 	}
+	if r.secret == nil {
+		r.secret = func(string) (string, error) { return unknownSecret, nil }
+	}
 	return r
 }
+
+// unknownSecret stands for a secret where nobody can know its value.
+const unknownSecret = "unknown-secret"
 
 // readFile reads at most one byte more than any file may have.
 func readFile(path string) ([]byte, error) {
@@ -66,10 +79,7 @@ func Parse(src Source, opt Options) (*Config, error) {
 	if root == nil {
 		return c, nil
 	}
-	d := &decoder{
-		source: text, resolver: opt.resolver(),
-		at: map[any]*yaml.Node{}, flawed: map[any]bool{}, expanded: map[*yaml.Node]bool{},
-	}
+	d := newDecoder(text, opt)
 	d.decode(root, reflect.ValueOf(c).Elem(), field{})
 	d.validate(c, opt)
 	if len(d.problems) > 0 {
@@ -78,18 +88,29 @@ func Parse(src Source, opt Options) (*Config, error) {
 	return c, nil
 }
 
-// Load reads the document in a file. Its error is an *Errors, or says why the file cannot be read.
-func Load(path string, opt Options) (*Config, error) {
-	data, err := opt.resolver().readFile(path)
-	return parseFile(path, data, err, opt)
+func newDecoder(text *source, opt Options) *decoder {
+	return &decoder{
+		source: text, resolver: opt.resolver(), stored: opt.Stored,
+		at: map[any]*yaml.Node{}, flawed: map[any]bool{}, expanded: map[*yaml.Node]bool{},
+	}
 }
 
-// parseFile parses what reading a file gave.
-func parseFile(path string, data []byte, err error, opt Options) (*Config, error) {
+// Load reads the document in a file. Its error is an *Errors, or says why the file cannot be read.
+func Load(path string, opt Options) (*Config, error) {
+	src, err := ReadFile(path, opt)
 	if err != nil {
-		return nil, unreadable(path, err)
+		return nil, err
 	}
-	return Parse(Source{Name: path, Data: data}, opt)
+	return Parse(src, opt)
+}
+
+// ReadFile reads the text of the document in a file.
+func ReadFile(path string, opt Options) (Source, error) {
+	data, err := opt.resolver().readFile(path)
+	if err != nil {
+		return Source{}, unreadable(path, err)
+	}
+	return Source{Name: path, Data: data}, nil
 }
 
 func unreadable(path string, err error) error {

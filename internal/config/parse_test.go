@@ -48,7 +48,7 @@ func world(env ...string) Options {
 
 func parse(t *testing.T, document string, env ...string) *Config {
 	t.Helper()
-	c, err := Parse(Source{"limen.yaml", []byte(document)}, world(env...))
+	c, err := Parse(Source{Name: "limen.yaml", Data: []byte(document)}, world(env...))
 	if err != nil {
 		t.Fatalf("Parse: %v", err)
 	}
@@ -90,7 +90,7 @@ func TestSocketsOfProviders(t *testing.T) {
 		`{ openai: { speaks: [openai-chat], sockets: true } }`: false,
 		`{ lab: { base_url: "http://h/v1", sockets: true } }`:  false,
 	} {
-		_, err := Parse(Source{"limen.yaml", []byte("providers: " + document)}, world())
+		_, err := Parse(Source{Name: "limen.yaml", Data: []byte("providers: " + document)}, world())
 		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "sockets need Responses") {
 			t.Errorf("%s: %v", document, err)
 		}
@@ -118,7 +118,7 @@ func TestBadDocuments(t *testing.T) {
 			t.Fatalf("%s: no line of dashes", name)
 		}
 		t.Run(name, func(t *testing.T) {
-			_, err := Parse(Source{"limen.yaml", []byte(document)}, world("SECRET", "canary", "EMPTY", ""))
+			_, err := Parse(Source{Name: "limen.yaml", Data: []byte(document)}, world("SECRET", "canary", "EMPTY", ""))
 			if err == nil {
 				t.Fatal("got no error")
 			}
@@ -158,7 +158,7 @@ func TestBadText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Parse(Source{"x", []byte(tt.document)}, world())
+			_, err := Parse(Source{Name: "x", Data: []byte(tt.document)}, world())
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("got\n%v\nwant\n%s", err, tt.want)
 			}
@@ -167,7 +167,7 @@ func TestBadText(t *testing.T) {
 }
 
 func TestManyProblemsAreCounted(t *testing.T) {
-	_, err := Parse(Source{"x", []byte("limits: {" + strings.Repeat("a: 1, ", 120) + "}")}, world())
+	_, err := Parse(Source{Name: "x", Data: []byte("limits: {" + strings.Repeat("a: 1, ", 120) + "}")}, world())
 	var e *Errors
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want *Errors", err)
@@ -197,7 +197,7 @@ func TestHostileDocuments(t *testing.T) {
 	for name, document := range tests {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			_, err := Parse(Source{"x", []byte(document)}, world())
+			_, err := Parse(Source{Name: "x", Data: []byte(document)}, world())
 			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("took %v", took)
 			}
@@ -425,7 +425,7 @@ func TestReferences(t *testing.T) {
 			delete(documents, "tight flow")
 		}
 		for style, document := range documents {
-			c, err := Parse(Source{"x", []byte(document)}, world(env...))
+			c, err := Parse(Source{Name: "x", Data: []byte(document)}, world(env...))
 			if err != nil {
 				t.Errorf("%s %s: %v", style, tt.value, err)
 			} else if c.Data != tt.want {

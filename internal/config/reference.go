@@ -17,13 +17,15 @@ const (
 	placeholder = '\uFDD0' // … to U+FDD6, in the order of structural
 )
 
-// reference is a variable with an optional default or complaint, or a file; all on one line. It ends at the first }
+// reference is a variable with an optional default or complaint, a file, or a secret; all on one line. It ends at the first }
 // that has no $ before it.
-var reference = regexp.MustCompile(`\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?:(:[-?])(` + referenceText + `*))?|file:(` + referenceText + `+))\}`)
+var reference = regexp.MustCompile(`\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?:(:[-?])(` + referenceText + `*))?|file:(` + referenceText + `+)|secret:(` + secretName + `))\}`)
 
 const referenceText = `(?:[^$}\r\n]|\$\}|\$[^}\r\n])`
 
-const referenceHelp = "write ${NAME}, ${NAME:-default}, ${NAME:?message} or ${file:/path}, and $${ for a plain ${"
+const secretName = `[A-Za-z0-9][A-Za-z0-9_.-]{0,79}`
+
+const referenceHelp = "write ${NAME}, ${NAME:-default}, ${NAME:?message}, ${file:/path} or ${secret:NAME}, and $${ for a plain ${"
 
 // maxReferenced is the most that ${file:…} reads.
 const maxReferenced = 64 << 10
@@ -59,6 +61,7 @@ type unresolved struct {
 type resolver struct {
 	getenv   func(string) (string, bool)
 	readFile func(string) ([]byte, error)
+	secret   func(string) (string, error)
 }
 
 // expand replaces every reference of a value. It reports whether there were any.
@@ -91,8 +94,8 @@ func (r resolver) expand(text string) (expanded string, found bool, problem *unr
 	}
 }
 
-// referenceParts are the parts of one reference; of name and file, one is empty.
-type referenceParts struct{ name, operator, text, file string }
+// referenceParts are the parts of one reference; of name, file and secret, one is not empty.
+type referenceParts struct{ name, operator, text, file, secret string }
 
 func submatches(text string, match []int) referenceParts {
 	group := func(i int) string {
@@ -101,7 +104,7 @@ func submatches(text string, match []int) referenceParts {
 		}
 		return text[match[2*i]:match[2*i+1]]
 	}
-	return referenceParts{name: group(1), operator: group(2), text: group(3), file: group(4)}
+	return referenceParts{name: group(1), operator: group(2), text: group(3), file: group(4), secret: group(5)}
 }
 
 func (r resolver) resolve(ref referenceParts, after string) (string, *unresolved) {
@@ -113,6 +116,9 @@ func (r resolver) resolve(ref referenceParts, after string) (string, *unresolved
 	}
 	if ref.file != "" {
 		return r.resolveFile(unescape(ref.file))
+	}
+	if ref.secret != "" {
+		return r.resolveSecret(ref.secret)
 	}
 	value, set := r.getenv(ref.name)
 	switch {
@@ -140,6 +146,30 @@ func (r resolver) resolveFile(path string) (string, *unresolved) {
 	}
 	text := strings.TrimSuffix(string(data), "\n")
 	return strings.TrimSuffix(text, "\r"), nil
+}
+
+func (r resolver) resolveSecret(name string) (string, *unresolved) {
+	value, err := r.secret(name)
+	if err != nil {
+		return "", &unresolved{message: err.Error(), hint: fmt.Sprintf("set it with 'limen config secret set %s'", name)}
+	}
+	return value, nil
+}
+
+// ValidSecretName reports whether ${secret:…} can name a secret so.
+func ValidSecretName(name string) bool { return wholeSecretName.MatchString(name) }
+
+var wholeSecretName = regexp.MustCompile("^" + secretName + "$")
+
+// scheme is what may stand in clear beside a secret, as in Bearer ${secret:docs}.
+var scheme = regexp.MustCompile(`^(?i:bearer|basic|token|key|apikey)?[ :=]*$`)
+
+// revealing reports whether a value holds something of a secret itself, besides references to it.
+func revealing(value string) bool {
+	rest := reference.ReplaceAllStringFunc(value, func(ref string) string {
+		return submatches(ref, reference.FindStringSubmatchIndex(ref)).text
+	})
+	return !scheme.MatchString(rest)
 }
 
 // pureReference reports a value that is one reference without a default, and nothing else.

@@ -15,8 +15,11 @@ type field struct {
 	keys  string // name of the rule for the names in a mapping
 	enum  []string
 	min   int64
-	short bool // a single value may stand for the whole struct: it is this field
-	need  bool // and without it there is none
+	short bool   // a single value may stand for the whole struct: it is this field
+	need  bool   // and without it there is none
+	early string // what says it instead where there is no file: it must be known before the store is open
+
+	harmless bool // the value is no secret, although others of its type are
 }
 
 // fieldsOf lists the fields of a struct that the document has. Fields without a yaml tag are not of the document,
@@ -80,6 +83,7 @@ func fieldAt(t reflect.Type, i int) (f field, option string) {
 		check: tag.Get("check"),
 		keys:  tag.Get("keys"),
 		enum:  strings.Fields(tag.Get("enum")),
+		early: tag.Get("early"),
 		min:   1,
 	}
 	if least, err := strconv.ParseInt(tag.Get("min"), 10, 64); err == nil {

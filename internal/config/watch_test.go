@@ -19,7 +19,11 @@ type watched struct {
 	text string
 	err  error
 	did  []string
+
+	refusal error // of what is applied
 }
+
+const pollEvery = PollFile
 
 func (f *watched) write(text string, err error) {
 	f.mu.Lock()
@@ -43,8 +47,8 @@ func newWatched(text string) *watched {
 	f := &watched{text: text}
 	opt := world()
 	opt.ReadFile = f.read
-	f.Watcher = NewWatcher("limen.yaml", opt,
-		func(c *Config) { f.note("apply " + c.Data) },
+	f.Watcher = NewWatcher(func() (Source, error) { return ReadFile("limen.yaml", opt) }, pollEvery, opt,
+		func(c *Config, _ Source) error { f.note("apply " + c.Data); return f.refusal },
 		func(err error) { f.note("report " + err.Error()) })
 	return f
 }
@@ -77,7 +81,7 @@ func (f *watched) after(d time.Duration) []string {
 func TestWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWatched("data: a")
-		if c, err := f.Load(); err != nil || c.Data != "a" {
+		if c, _, err := f.Load(); err != nil || c.Data != "a" {
 			t.Fatalf("Load: got %v, %v", c, err)
 		}
 		defer f.run(t)()
@@ -98,7 +102,9 @@ func TestWatcher(t *testing.T) {
 		f.write("date: c", nil)
 		expect("a mistake", f.after(settled), bad)
 		expect("reported once", f.after(10*pollEvery))
-		f.Trigger()
+		if err := f.Now(); err == nil {
+			t.Error("a mistake was taken")
+		}
 		expect("reported again when asked", f.after(0), bad)
 		f.write("data: b", nil)
 		expect("the last good one returns", f.after(settled), "apply b")
@@ -106,10 +112,10 @@ func TestWatcher(t *testing.T) {
 		expect("the file is gone", f.after(10*pollEvery), missing)
 		f.write("data: b", nil)
 		expect("the file is back", f.after(settled), "apply b")
-		f.Trigger()
+		f.Now()
 		expect("asked for without a change", f.after(0), "apply b")
 		f.write("data: d", nil)
-		f.Trigger()
+		f.Now()
 		expect("asked for with a change", f.after(0), "apply d")
 		expect("and not again", f.after(10*pollEvery))
 	})
@@ -119,7 +125,7 @@ func TestWatcher(t *testing.T) {
 func TestWatcherWaitsForWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWatched("data: a")
-		if _, err := f.Load(); err != nil {
+		if _, _, err := f.Load(); err != nil {
 			t.Fatal(err)
 		}
 		defer f.run(t)()
@@ -143,11 +149,16 @@ func TestWatcherWaitsForWriters(t *testing.T) {
 func TestWatcherWithoutLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWatched("data: a")
-		f.Trigger()
-		f.Trigger() // while one is due: nothing to add
 		defer f.run(t)()
 		if did := f.after(10 * pollEvery); !slices.Equal(did, []string{"apply a"}) {
 			t.Errorf("got %q, want it applied once", did)
+		}
+		f.refusal = errors.New("no")
+		if err := f.Now(); err != f.refusal {
+			t.Errorf("got %v, want what refused it", err)
+		}
+		if did := f.after(10 * pollEvery); !slices.Equal(did, []string{"apply a", "report no"}) {
+			t.Errorf("got %q, want it reported once", did)
 		}
 	})
 }
@@ -172,9 +183,9 @@ func TestWatcherFollowsLinks(t *testing.T) {
 	link("1")
 	synctest.Test(t, func(t *testing.T) {
 		f := &watched{}
-		f.Watcher = NewWatcher(filepath.Join(dir, "current", "limen.yaml"), Options{},
-			func(c *Config) { f.note(c.Data) }, func(err error) { f.note(err.Error()) })
-		if _, err := f.Load(); err != nil {
+		f.Watcher = NewWatcher(func() (Source, error) { return ReadFile(filepath.Join(dir, "current", "limen.yaml"), Options{}) }, pollEvery, Options{},
+			func(c *Config, _ Source) error { f.note(c.Data); return nil }, func(err error) { f.note(err.Error()) })
+		if _, _, err := f.Load(); err != nil {
 			t.Fatal(err)
 		}
 		defer f.run(t)()
