@@ -277,7 +277,7 @@ var credentialHeader = regexp.MustCompile(`(?i)auth|key|token|secret|pass|cookie
 // of secrets, what only says where they are.
 func showable(n *yaml.Node, v reflect.Value, f field) bool {
 	if isSecret(v.Type()) {
-		return pureReference(n.Value) || strings.Contains(n.Value, "${") && !revealing(n.Value)
+		return pureReference(n.Value) || strings.Contains(n.Value, "${") && !strings.Contains(n.Value, ":-") && !revealing(n.Value)
 	}
 	isURL := strings.HasSuffix(f.check, "url") || f.check == "origin"
 	return !isURL || !strings.ContainsAny(n.Value, "@?")
