@@ -156,6 +156,31 @@ type Model struct {
 	// What is not known is not there.
 	Prices price.List `json:"usd_per_million_tokens,omitzero"`
 	Health []Health   `json:"health"` // of the targets at each account
+	// Abilities are those of the first target. What is not known is not there.
+	Abilities Abilities `json:"abilities"`
+}
+
+// Abilities are what a model is known to do, or not to.
+type Abilities struct {
+	Tools      *bool `json:"tools,omitempty"`
+	Vision     *bool `json:"vision,omitempty"`
+	Structured *bool `json:"structured,omitempty"` // answers that follow a JSON schema
+	Reasoning  *bool `json:"reasoning,omitempty"`
+}
+
+func abilitiesOf(t *route.Target) Abilities {
+	known := func(a provider.Ability) *bool {
+		if a == provider.Unknown {
+			return nil
+		}
+		yes := a == provider.Yes
+		return &yes
+	}
+	a := Abilities{Tools: known(t.Tools), Vision: known(t.Vision), Structured: known(t.Schema)}
+	if caps := t.Caps[t.Upstream.Speaks[0]]; caps.ReasonsKnown {
+		a.Reasoning = &caps.Reasons
+	}
+	return a
 }
 
 // Health is how it stands with a target.
@@ -195,7 +220,7 @@ func (a *API) listModels(*request) (*ModelList, error) {
 	a.Catalog.Await()
 	models, now := []Model{}, time.Now()
 	for _, m := range a.Catalog.Table().All() {
-		out := Model{ID: m.ID, Context: m.Facts.Context, MaxOutput: m.Facts.MaxOutput, Prices: *m.Targets[0].Price.At(now)}
+		out := Model{ID: m.ID, Context: m.Facts.Context, MaxOutput: m.Facts.MaxOutput, Abilities: abilitiesOf(&m.Targets[0]), Prices: *m.Targets[0].Price.At(now)}
 		for i := range m.Targets {
 			t := &m.Targets[i]
 			if name := t.String(); !slices.Contains(out.Targets, name) {

@@ -414,12 +414,13 @@ func (c *Catalog) fetch(ctx context.Context, s *source, facts *provider.Facts) {
 
 // State is how it stands with a provider, for operators.
 type State struct {
-	Name    string    `json:"name"`
-	BaseURL string    `json:"base_url"`
-	Speaks  []string  `json:"speaks"`
-	Models  int       `json:"models"` // in the last good list
-	Fetched time.Time `json:"fetched,omitzero"`
-	Error   string    `json:"error,omitempty"` // of the last try; empty when it was good
+	Name     string    `json:"name"`
+	BaseURL  string    `json:"base_url"`
+	Accounts []string  `json:"accounts"` // one for each key
+	Speaks   []string  `json:"speaks"`
+	Models   int       `json:"models"` // in the last good list
+	Fetched  time.Time `json:"fetched,omitzero"`
+	Error    string    `json:"error,omitempty"` // of the last try; empty when it was good
 }
 
 // States tells how it stands with the providers.
@@ -436,6 +437,9 @@ func (c *Catalog) states() []State {
 		st := State{Name: s.provider.Name, BaseURL: s.upstream().BaseURL(), Models: len(s.list), Fetched: s.fetched}
 		for _, d := range s.upstream().Speaks {
 			st.Speaks = append(st.Speaks, string(d))
+		}
+		for _, a := range s.accounts {
+			st.Accounts = append(st.Accounts, a.name)
 		}
 		if s.err != nil {
 			st.Error = s.err.Error()
