@@ -3,6 +3,7 @@ import { signal } from './html.js';
 
 /**
  * @typedef {import('../types').Person} User
+ * @typedef {{line: number, column: number, message: string, hint?: string, snippet?: string}} Fault of a document
  * @typedef {{method?: string, path: string, body?: object}} Request one of the admin API, path from /api/v1 on
  */
 
@@ -13,10 +14,12 @@ export const user = signal(/** @type {User|null|undefined} */ (undefined));
 export const mayChange = () => user.value?.role === 'owner' || user.value?.role === 'admin';
 
 export class APIError extends Error {
-  /** @param {number} status @param {string} message */
-  constructor(status, message) {
+  /** @param {number} status @param {string} message @param {{code?: string, problems?: Fault[]}} [more] */
+  constructor(status, message, more = {}) {
     super(message);
     this.status = status;
+    this.code = more.code;
+    this.problems = more.problems ?? [];
   }
 }
 
@@ -47,15 +50,16 @@ export async function call({ method = 'GET', path, body }, signal) {
   const text = await answer.text();
   if (answer.ok) return text ? parse(text) : null;
   if (answer.status === 401 && path !== '/session') user.value = null;
-  throw new APIError(answer.status, message(text) || `The gateway answered ${answer.status}.`);
+  const error = errorOf(text);
+  throw new APIError(answer.status, error.message || `The gateway answered ${answer.status}.`, error);
 }
 
-/** @param {string} text */
-function message(text) {
+/** @param {string} text @returns {{message?: string, code?: string, problems?: Fault[]}} */
+function errorOf(text) {
   try {
-    return JSON.parse(text).error.message;
+    return JSON.parse(text).error ?? {};
   } catch {
-    return '';
+    return {};
   }
 }
 

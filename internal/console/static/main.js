@@ -18,6 +18,7 @@ const pages = {
   usage: { title: 'Usage', load: () => import('./pages/usage.js') },
   models: { title: 'Models', load: () => import('./pages/models.js') },
   providers: { title: 'Providers', load: () => import('./pages/providers.js') },
+  config: { title: 'Configuration', load: () => import('./pages/config.js') },
   playground: { title: 'Playground', load: () => import('./pages/playground.js') },
 };
 
