@@ -1,7 +1,7 @@
 // A unified diff, in colours, and with its signs for those who see none.
 import { html } from './html.js';
 
-const kinds = { '+': 'added', '-': 'removed', '@': 'place' };
+const kinds = /** @type {Record<string, string>} */ ({ '+': 'added', '-': 'removed', '@': 'place' });
 
 /** @param {{text?: string, label: string, none?: string}} props */
 export function Diff({ text, label, none = 'Nothing differs.' }) {

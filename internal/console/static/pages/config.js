@@ -9,7 +9,8 @@ import { yaml } from '../yaml.js';
 
 /**
  * @typedef {{problem?: string, diff?: string}} Drift how a file and what is in force differ
- * @typedef {{source: 'file'|'store'|'none', path?: string, version?: number, text: string, drift?: Drift}} Doc
+ * @typedef {{providers?: Record<string, any>, models?: Record<string, any>}} Written the document as JSON; absent while it cannot be read
+ * @typedef {{source: 'file'|'store'|'none', path?: string, version?: number, text: string, document?: Written, drift?: Drift}} Doc
  */
 
 const views = { document: 'Document', history: 'History', secrets: 'Secrets', force: 'In force' };
