@@ -13,6 +13,9 @@ export const user = signal(/** @type {User|null|undefined} */ (undefined));
 /** Whether the one who is logged in may change things. */
 export const mayChange = () => user.value?.role === 'owner' || user.value?.role === 'admin';
 
+/** Whether they may say who may use the console. */
+export const mayAppoint = () => user.value?.role === 'owner';
+
 export class APIError extends Error {
   /** @param {number} status @param {string} message @param {{code?: string, problems?: Fault[]}} [more] */
   constructor(status, message, more = {}) {

@@ -5,22 +5,38 @@ import { go, link, route } from './route.js';
 import { Problem, said, useModal } from './ui.js';
 import { Login } from './pages/login.js';
 
+/** All but members, who see what is their team's. */
+const readers = ['owner', 'admin', 'viewer'];
+
 /**
- * The pages, by the first part of their address. A page is fetched when it is opened first.
- * @type {Record<string, {title: string, load: () => Promise<any>}>}
+ * The pages, by the first part of their address. A page is fetched when it is opened first. One with
+ * roles is for those only; one that is apart is not in the list of pages.
+ * @type {Record<string, {title: string, load: () => Promise<any>, roles?: string[], apart?: boolean}>}
  */
 const pages = {
-  home: { title: 'Home', load: () => import('./pages/home.js') },
-  connect: { title: 'Connect', load: () => import('./pages/connect.js') },
+  home: { title: 'Home', load: () => import('./pages/home.js'), roles: readers },
+  connect: { title: 'Connect', load: () => import('./pages/connect.js'), roles: readers },
   keys: { title: 'Keys', load: () => import('./pages/keys.js') },
   teams: { title: 'Teams', load: () => import('./pages/teams.js') },
   calls: { title: 'Calls', load: () => import('./pages/calls.js') },
   usage: { title: 'Usage', load: () => import('./pages/usage.js') },
-  models: { title: 'Models', load: () => import('./pages/models.js') },
-  providers: { title: 'Providers', load: () => import('./pages/providers.js') },
-  config: { title: 'Configuration', load: () => import('./pages/config.js') },
-  playground: { title: 'Playground', load: () => import('./pages/playground.js') },
+  models: { title: 'Models', load: () => import('./pages/models.js'), roles: readers },
+  providers: { title: 'Providers', load: () => import('./pages/providers.js'), roles: readers },
+  config: { title: 'Configuration', load: () => import('./pages/config.js'), roles: readers },
+  playground: { title: 'Playground', load: () => import('./pages/playground.js'), roles: readers },
+  users: { title: 'Users', load: () => import('./pages/users.js'), roles: readers },
+  tokens: { title: 'Admin tokens', load: () => import('./pages/tokens.js'), roles: readers },
+  audit: { title: 'Audit', load: () => import('./pages/audit.js'), roles: readers },
+  account: { title: 'My account', load: () => import('./pages/account.js'), apart: true },
 };
+
+const may = (/** @type {{roles?: string[]}} */ page) => !page.roles || page.roles.includes(user.value?.role ?? '');
+
+/** What the one who is logged in may open. */
+const offered = () => Object.entries(pages).filter(([, page]) => may(page));
+
+/** Where they begin. */
+const first = () => offered()[0][0];
 
 const loaded = /** @type {Record<string, any>} */ ({});
 const searching = signal(false);
@@ -50,21 +66,21 @@ async function begin() {
 const problem = signal(/** @type {Error|null} */ (null));
 
 function Shell() {
-  const name = route.value.path[0] ?? 'home';
+  const name = route.value.path[0] ?? first();
   const page = Object.hasOwn(pages, name) ? pages[name] : undefined;
   const [, shown] = useState('');
   const [failed, setFailed] = useState(/** @type {Error|null} */ (null));
   useEffect(() => {
     menu.value = false;
     setFailed(null);
-    if (!page || loaded[name]) return;
+    if (!page || !may(page) || loaded[name]) return;
     page.load().then((m) => { loaded[name] = m.default; shown(name); }, () => setFailed(new Error('This page could not be fetched. Limen may have been updated.')));
   }, [name]);
-  const first = useRef(true);
+  const fresh = useRef(true);
   useEffect(() => {
-    if (!first.current) document.querySelector('main')?.focus({ preventScroll: true });
-    if (!first.current) scrollTo(0, 0);
-    first.current = false;
+    if (!fresh.current) document.querySelector('main')?.focus({ preventScroll: true });
+    if (!fresh.current) scrollTo(0, 0);
+    fresh.current = false;
   }, [route.value.path.join('/')]);
   useEffect(() => {
     const key = (/** @type {KeyboardEvent} */ e) => {
@@ -83,7 +99,8 @@ function Shell() {
       <${Side} at=${name} />
       <main id="main" tabindex="-1">
         ${failed ? html`<${Problem} error=${failed} retry=${() => location.reload()} />`
-          : !page ? html`<div class="empty"><h1>There is no such page</h1><p><a href="#/home">Home</a></p></div>`
+          : !page ? html`<div class="empty"><h1>There is no such page</h1><p><a href=${link([first()])}>${pages[first()].title}</a></p></div>`
+          : !may(page) ? html`<div class="empty"><h1>${page.title} is not for you</h1><p>As ${user.value?.role} you see what belongs to your team. An owner can change that.</p><p><a href=${link([first()])}>${pages[first()].title}</a></p></div>`
           : Shown ? html`<${Shown} key=${route.value.path.join('/')} rest=${route.value.path.slice(1)} />`
           : html`<div class="loading" role="status"><span class="away">Loading</span></div>`}
       </main>
@@ -100,15 +117,15 @@ function Side({ at }) {
   return html`
     <div class="side">
       <div class="bar">
-        <a class="brand" href="#/home"><${Mark} />Limen</a>
+        <a class="brand" href=${link([first()])}><${Mark} />Limen</a>
         <button type="button" class="search-open" aria-label="Search" aria-keyshortcuts="/" onClick=${() => { searching.value = true; }}><span>Search</span><kbd>/</kbd></button>
         <button type="button" class="menu-open" aria-expanded=${menu.value} aria-controls="menu" onClick=${() => { menu.value = !menu.value; }}>Menu</button>
       </div>
       <nav id="menu" class=${menu.value ? 'open' : ''} aria-label="Pages">
-        <ul>${Object.entries(pages).map(([name, p]) => html`<li><a href=${link([name])} aria-current=${at === name ? 'page' : undefined} onClick=${() => { menu.value = false; }}>${p.title}</a></li>`)}</ul>
+        <ul>${offered().filter(([, p]) => !p.apart).map(([name, p]) => html`<li><a href=${link([name])} aria-current=${at === name ? 'page' : undefined} onClick=${() => { menu.value = false; }}>${p.title}</a></li>`)}</ul>
         <div class="who">
           <${Theme} />
-          <p>${user.value?.name}<span class="role">${user.value?.role}</span></p>
+          <p><a href="#/account" aria-current=${at === 'account' ? 'page' : undefined} onClick=${() => { menu.value = false; }}>${user.value?.name}<span class="role">${user.value?.role}</span></a></p>
           <button type="button" class="small" onClick=${leave}>Log out</button>
         </div>
       </nav>
@@ -148,7 +165,7 @@ function Search() {
   const ref = useRef(/** @type {HTMLDialogElement|null} */ (null));
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const [things, setThings] = useState(/** @type {Hit[]} */ (Object.entries(pages).map(([name, p]) => ({ kind: 'Page', text: p.title, path: [name] }))));
+  const [things, setThings] = useState(/** @type {Hit[]} */ (offered().map(([name, p]) => ({ kind: 'Page', text: p.title, path: [name] }))));
   const close = () => { searching.value = false; };
   useModal(ref);
   useEffect(() => {
@@ -156,8 +173,8 @@ function Search() {
     const add = (/** @type {string} */ path, /** @type {(d: any) => Hit[]} */ hits) => get(path, leave.signal).then((d) => setThings((old) => [...old, ...hits(d)]), () => {});
     add('/keys', (d) => d.keys.map((/** @type {any} */ k) => ({ kind: 'Key', text: k.name, more: k.prefix + k.id, path: ['keys', k.id] })));
     add('/teams', (d) => d.teams.map((/** @type {any} */ t) => ({ kind: 'Team', text: t.name, path: ['teams', t.id] })));
-    add('/models', (d) => d.models.map((/** @type {any} */ m) => ({ kind: 'Model', text: m.id, path: ['models', m.id] })));
-    add('/providers', (d) => d.providers.map((/** @type {any} */ p) => ({ kind: 'Provider', text: p.name, more: p.base_url, path: ['providers'] })));
+    if (may({ roles: readers })) add('/models', (d) => d.models.map((/** @type {any} */ m) => ({ kind: 'Model', text: m.id, path: ['models', m.id] })));
+    if (may({ roles: readers })) add('/providers', (d) => d.providers.map((/** @type {any} */ p) => ({ kind: 'Provider', text: p.name, more: p.base_url, path: ['providers'] })));
     return () => leave.abort();
   }, []);
   const wanted = text.trim().toLowerCase();
