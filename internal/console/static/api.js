@@ -13,6 +13,9 @@ export const user = signal(/** @type {User|null|undefined} */ (undefined));
 /** Whether the one who is logged in may change things. */
 export const mayChange = () => user.value?.role === 'owner' || user.value?.role === 'admin';
 
+/** Whether they see more than what belongs to their team. */
+export const seesAll = () => user.value?.role !== 'member';
+
 /** Whether they may say who may use the console. */
 export const mayAppoint = () => user.value?.role === 'owner';
 

@@ -4,7 +4,7 @@ import { ago } from './format.js';
 import { html, useState } from './html.js';
 import { AsCurl, Badge, Card, Dialog, Form, Loaded, Table, Time, say, useGet } from './ui.js';
 
-/** @typedef {{id: string, user: string, from?: string, agent?: string, created: string, seen: string, ends: string, current: boolean}} Session */
+/** @typedef {import('../types').Session} Session */
 
 const browsers = /** @type {[RegExp, string][]} */ ([
   [/Edg\/(\d+)/, 'Edge'], [/OPR\/(\d+)/, 'Opera'], [/(?:Headless)?Chrome\/(\d+)/, 'Chrome'], [/Firefox\/(\d+)/, 'Firefox'], [/Version\/(\d+).*Safari/, 'Safari'], [/^curl\/([\d.]+)/, 'curl'],
@@ -41,7 +41,7 @@ export function Sessions({ title, of }) {
           { name: 'Since', cell: (/** @type {Session} */ s) => html`<${Time} at=${s.created} say=${ago(s.created)} />` },
           { name: 'Last seen', cell: (/** @type {Session} */ s) => html`<${Time} at=${s.seen} say=${ago(s.seen)} />` },
           { name: 'Ends', cell: (/** @type {Session} */ s) => html`<${Time} at=${s.ends} say=${ago(s.ends)} />` },
-          { name: 'Actions', cell: (/** @type {Session} */ s) => !s.current && html`<button type="button" class="small danger" aria-label=${`End the session of ${s.user}, ${browser(s.agent)}`} onClick=${() => end(s)}>End</button>` },
+          { name: 'Actions', cell: (/** @type {Session} */ s) => !s.current && html`<div class="row"><button type="button" class="small danger" aria-label=${`End the session of ${s.user}, ${browser(s.agent)}`} onClick=${() => end(s)}>End</button></div>` },
         ]} />`}<//>
       <p class="note">A session ends half an hour after its last use, and twelve hours after its beginning.</p>
       <${AsCurl} of=${{ path: '/sessions' }} />

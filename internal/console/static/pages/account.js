@@ -16,7 +16,7 @@ export default function Account() {
   };
   const { name = '', role = 'viewer' } = user.value ?? {};
   return html`
-    <${Page} title="My account" lead=${`You are ${name}, ${role}. ${roles[role].say}`}>
+    <${Page} title="My account" lead=${`You are ${name}, as ${role}: ${roles[role].say}`}>
       <${Card} title="Password">
         <${Form} key=${'password' + turn} send=${send} label="Change the password" request=${shown}>
           <div class="fields">

@@ -5,7 +5,7 @@ import { html, useState } from '../html.js';
 import { route, setQuery } from '../route.js';
 import { AsCurl, Badge, Card, Empty, Field, Loaded, Page, Problem, Table, Time, useLoad } from '../ui.js';
 
-/** @typedef {{id: string, time: string, who: string, via: string, from?: string, operation: string, object?: string, members?: string[], status?: number, times?: number}} Change */
+/** @typedef {import('../../types').Change} Change */
 
 const filters = ['who', 'on', 'object', 'failed'];
 const things = { session: 'logins and passwords', keys: 'keys', teams: 'teams', users: 'users', tokens: 'admin tokens', config: 'the configuration', providers: 'providers', prices: 'prices', refresh: 'facts about models', admin: 'the admin password' };

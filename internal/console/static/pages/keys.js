@@ -1,5 +1,5 @@
 // Keys: who may call, and how much.
-import { call, mayChange, secrets } from '../api.js';
+import { call, mayChange, secrets, seesAll } from '../api.js';
 import { ago, time } from '../format.js';
 import { html, useState } from '../html.js';
 import { go, link, route } from '../route.js';
@@ -27,7 +27,7 @@ function List({ creating = false }) {
     <${Page} title="Keys" lead="Each client, person or service has a key of its own: so each can be bounded, and taken away alone."
       actions=${mayChange() && html`<a class="button primary" href="#/keys/new">New key</a>`}>
       <${Loaded} of=${keys}>${({ keys: all }) => (all.length === 0
-        ? html`<${Empty} title="No key yet"><p>A client shows its key with every call. Make one, give it to a client, and its calls appear under <a href="#/calls">Calls</a>.</p>${mayChange() && html`<a class="button primary" href="#/keys/new">New key</a>`}<//>`
+        ? html`<${Empty} title="No key yet"><p>A client shows its key with every call${mayChange() ? ': make one, give it to a client' : ''}, and its calls appear under <a href="#/calls">Calls</a>.</p>${mayChange() && html`<a class="button primary" href="#/keys/new">New key</a>`}<//>`
         : html`<${Card}><${Table} label="Keys" rows=${all} id=${(k) => k.id} columns=${[
             { name: 'Name', cell: (k) => html`<a href=${link(['keys', k.id])}>${k.name}</a><small class="mono">${k.prefix}${k.id}…</small>` },
             { name: 'Status', cell: (k) => html`<${Status} of=${k} />` },
@@ -42,7 +42,7 @@ function List({ creating = false }) {
 
 /** What is asked of the admin API for a new key. @param {Record<string, string>} values */
 const newKey = (values) => without({
-  name: values.name, team: values.team, owner: values.owner, ...terms(values), models: list(values.models),
+  name: values.name, team: values.team, owner: values.owner, ...terms(values), models: list(values.models), operations: list(values.operations),
   expires: values.expires && new Date(values.expires + 'T00:00:00').toISOString(), strict: values.strict === 'on', no_store: values.no_store === 'on',
 });
 
@@ -55,7 +55,7 @@ function Create({ close, done }) {
       <${Loaded} of=${teams}>${(/** @type {import('../../types').TeamList} */ t) => html`
         <${Form} send=${async (values) => done(await call(request(values)))} label="Make the key" request=${request} cancel=${close}>
           <${Field} label="Name" name="name" required maxlength="200" autofocus placeholder="alice, ci, support-bot" value=${route.value.query.get('name') ?? ''} hint="Who or what calls with it." />
-          ${t.teams.length > 0 && html`<${Field} label="Team" name="team"><option value="">none</option>${t.teams.map((team) => html`<option value=${team.name}>${team.name}</option>`)}<//>`}
+          ${t.teams.length > 0 && html`<${Field} label="Team" name="team"><option value="">none</option>${t.teams.map((team) => html`<option value=${team.name} selected=${team.name === route.value.query.get('team')}>${team.name}</option>`)}<//>`}
           <details><summary>Budgets and limits</summary><div class="stack"><${TermFields} /></div></details>
           <details><summary>What it may do, and until when</summary><div class="stack"><${UseFields} /></div></details>
         <//>`}<//>
@@ -64,6 +64,7 @@ function Create({ close, done }) {
 
 const UseFields = ({ of = /** @type {Partial<Key>} */ ({}) }) => html`
   <${Field} label="Models" name="models" placeholder="all" value=${(of.models ?? []).join(', ')} hint="Patterns such as claude-*, with commas between them." />
+  <${Field} label="Operations" name="operations" placeholder="all" value=${(of.operations ?? []).join(', ')} hint="Of models, chat, responses and messages." />
   <div class="fields">
     <${Field} label="Owner" name="owner" maxlength="200" placeholder="nobody" value=${of.owner ?? ''} />
     <${Field} label="Expires" name="expires" type="date" value=${(of.expires ?? '').slice(0, 10)} />
@@ -87,7 +88,7 @@ function Secret({ of, close }) {
 function One({ id }) {
   const path = /** @type {const} */ (`/keys/${encodeURIComponent(id)}`);
   const key = useGet(path, 5000);
-  const [open, setOpen] = useState(/** @type {''|'edit'|'rotate'|'revoke'} */ (''));
+  const [open, setOpen] = useState(/** @type {''|'edit'|'rotate'|'revoke'|'restore'} */ (''));
   const [fresh, setFresh] = useState(/** @type {Key|null} */ (null));
   const close = () => setOpen('');
   const after = (/** @type {string} */ text) => { close(); say(text); key.reload(); };
@@ -97,7 +98,7 @@ function One({ id }) {
       actions=${mayChange() && html`
         <button type="button" onClick=${() => setOpen('edit')}>Change</button>
         ${k.status !== 'revoked' && html`<button type="button" onClick=${() => setOpen('rotate')}>Rotate</button>`}
-        ${k.status === 'revoked' ? html`<button type="button" onClick=${() => call(restore).then(() => after('The key works again.'), (err) => say(err.message))}>Restore</button>` : html`<button type="button" class="danger" onClick=${() => setOpen('revoke')}>Revoke</button>`}`}>
+        ${k.status === 'revoked' ? html`<button type="button" onClick=${() => setOpen('restore')}>Restore</button>` : html`<button type="button" class="danger" onClick=${() => setOpen('revoke')}>Revoke</button>`}`}>
       <div class="two">
         <${Card} title="Budgets"><${Budgets} of=${k.budgets} none=${html`<p class="note">This key may spend without end${k.team ? ', within what its team may' : ''}.</p>`} /><//>
         <${Card} title="Key">
@@ -119,7 +120,7 @@ function One({ id }) {
           </dl>
         <//>
       </div>
-      <p class="row"><a href=${link(['calls'], { key: k.id })}>Its calls</a><a href=${link(['usage'], { key: k.id })}>Its usage</a><a href=${link(['connect'], { key: k.id })}>Connect a client with it</a></p>
+      <p class="row"><a href=${link(['calls'], { key: k.id })}>Its calls</a><a href=${link(['usage'], { key: k.id })}>Its usage</a>${seesAll() && html`<a href=${link(['connect'], { key: k.id })}>Connect a client with it</a>`}</p>
       <${AsCurl} of=${{ path }} />
       ${open === 'edit' && html`<${Change} of=${k} path=${path} close=${close} done=${() => after('Changed.')} />`}
       ${open === 'rotate' && html`<${Rotate} of=${k} path=${path} close=${close} done=${(made) => { secrets.set(made.id, made.key); setFresh(made); after('Rotated.'); }} />`}
@@ -127,6 +128,11 @@ function One({ id }) {
         <${Dialog} title=${`Revoke “${k.name}”?`} close=${close}>
           <p>Its calls are refused at once. It can be restored.</p>
           <${Form} send=${async () => { await call({ method: 'POST', path: path + '/revoke' }); after('Revoked.'); }} label="Revoke" tone="danger" request=${() => ({ method: 'POST', path: path + '/revoke' })} cancel=${close} />
+        <//>`}
+      ${open === 'restore' && html`
+        <${Dialog} title=${`Restore “${k.name}”?`} close=${close}>
+          <p>The secret that clients have works again at once.</p>
+          <${Form} send=${async () => { await call(restore); after('The key works again.'); }} label="Restore" request=${() => restore} cancel=${close} />
         <//>`}
       ${fresh && html`<${Secret} of=${fresh} close=${() => setFresh(null)} />`}
     <//>`}<//>`;
@@ -138,7 +144,7 @@ function Change({ of, path, close, done }) {
   const request = (/** @type {Values} */ values) => ({
     method: 'PATCH', path,
     body: {
-      name: values.name, owner: values.owner, team: values.team || null, ...terms(values), models: list(values.models),
+      name: values.name, owner: values.owner, team: values.team || null, ...terms(values), models: list(values.models), operations: list(values.operations),
       expires: values.expires === (of.expires ?? '').slice(0, 10) ? of.expires ?? null : values.expires ? new Date(values.expires + 'T00:00:00').toISOString() : null,
       strict: values.strict === 'on', no_store: values.no_store === 'on',
     },

@@ -7,7 +7,7 @@ import { scopes } from '../roles.js';
 import { go } from '../route.js';
 import { AsCurl, Badge, Card, Code, Dialog, Empty, Field, Form, Loaded, Page, Table, Time, say, useGet } from '../ui.js';
 
-/** @typedef {{id: string, token?: string, name: string, scopes: string[], created_by: string, created: string, expires?: string, expired?: boolean}} Token */
+/** @typedef {import('../../types').Token} Token */
 /** @typedef {Record<string, string>} Values of a form */
 
 /** @param {{rest: string[]}} props */
@@ -53,7 +53,7 @@ function columns(end) {
     { name: 'Expires', cell: (/** @type {Token} */ t) => (t.expired ? html`<${Badge} tone="warn">expired<//>` : t.expires ? html`<${Time} at=${t.expires} say=${ago(t.expires)} /><small>${time(t.expires)}</small>` : 'never') },
   ];
   if (!mayAppoint()) return list;
-  return [...list, { name: 'Actions', cell: (/** @type {Token} */ t) => html`<button type="button" class="small danger" aria-label=${`Revoke ${t.name}`} onClick=${() => end(t)}>Revoke</button>` }];
+  return [...list, { name: 'Actions', cell: (/** @type {Token} */ t) => html`<div class="row"><button type="button" class="small danger" aria-label=${`Revoke ${t.name}`} onClick=${() => end(t)}>Revoke</button></div>` }];
 }
 
 const days = /** @type {[string, string][]} */ ([['30', 'in 30 days'], ['90', 'in 90 days'], ['365', 'in a year'], ['', 'never']]);
@@ -71,7 +71,7 @@ function Create({ close, done }) {
     <${Dialog} title="New token" close=${close}>
       <${Form} send=${async (/** @type {Values} */ values) => done(await call(request(values)))} label="Make the token" request=${request} cancel=${close}>
         <${Field} label="Name" name="name" required maxlength="200" autofocus placeholder="grafana" hint="Which program uses it: it stands in the audit log." />
-        <fieldset class="stack"><legend class="label">What it may do</legend>
+        <fieldset class="checks-of"><legend class="label">What it may do</legend>
           ${Object.entries(scopes).map(([name, s]) => html`<label class="check"><input type="checkbox" name=${'scope ' + name} checked=${name === 'read'} /><span><strong>${name}</strong> ${s.say}</span></label>`)}
         </fieldset>
         <${Field} label="Expires" name="days">${days.map(([n, what]) => html`<option value=${n} selected=${n === '90'}>${what}</option>`)}<//>

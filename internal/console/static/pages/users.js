@@ -8,7 +8,7 @@ import { go, link } from '../route.js';
 import { Sessions } from '../sessions.js';
 import { AsCurl, Badge, Card, Dialog, Field, Form, Loaded, Page, Table, Time, say, useGet } from '../ui.js';
 
-/** @typedef {{id: string, name: string, role: 'owner'|'admin'|'member'|'viewer', team?: string, via?: string, password?: string, created?: string, last_login?: string}} Person */
+/** @typedef {import('../../types').User & {via?: string}} Person */
 /** @typedef {Record<string, string>} Values of a form */
 
 const at = (/** @type {Person} */ u) => '/users/' + encodeURIComponent(u.id);
