@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -80,9 +81,29 @@ var load = sync.OnceValue(func() *site {
 		panic("console: the embedded files cannot be read")
 	}
 	s.folder = hex.EncodeToString(sum.Sum(nil)[:8])
+	var preload []string
+	for name := range s.imports("main.js", map[string]bool{}) {
+		preload = append(preload, `<link rel="modulepreload" href="{folder}/`+name+`">`)
+	}
+	slices.Sort(preload)
+	page = bytes.Replace(page, []byte("{preload}"), []byte(strings.Join(preload, "\n")), 1)
 	s.index = newAsset("text/html; charset=utf-8", bytes.ReplaceAll(page, []byte("{folder}"), []byte(s.folder)))
 	return s
 })
+
+var importing = regexp.MustCompile(`(?:from |from|import )["'](\.[^"']+)["']`)
+
+// imports adds to seen a module and all that it imports at once. The page
+// names them, so that a browser need not find one in another.
+func (s *site) imports(name string, seen map[string]bool) map[string]bool {
+	seen[name] = true
+	for _, m := range importing.FindAllSubmatch(s.assets[name].plain, -1) {
+		if next := path.Join(path.Dir(name), string(m[1])); !seen[next] {
+			s.imports(next, seen)
+		}
+	}
+	return seen
+}
 
 func newAsset(kind string, text []byte) asset {
 	var packed bytes.Buffer

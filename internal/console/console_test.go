@@ -154,7 +154,6 @@ func TestLibraries(t *testing.T) {
 var (
 	bareImport = regexp.MustCompile(`(?:from|import)\s*["'][^./"'][^"']*["']`)
 	styled     = regexp.MustCompile(`[^.\w]sheet\('([^']+)'\)`)
-	imported   = regexp.MustCompile(`(?:from |from|import )["'](\.[^"']+)["']`)
 	forbidden  = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|\beval\(|new Function|javascript:|https?://[^$'"` + "`" + `]*\.(?:js|css|woff)|\sstyle=|\son[a-z]+="`)
 	inline     = regexp.MustCompile(`<style|<script(?:>|\s[^>]*[^"]>)|<script[^>]*>[^<]`)
 )
@@ -220,10 +219,24 @@ func (s *site) follow(t *testing.T, name string, seen map[string]bool) {
 		t.Errorf("%s is imported, and there is none", name)
 	}
 	seen[name] = true
-	for _, m := range imported.FindAllSubmatch(file.plain, -1) {
+	for _, m := range importing.FindAllSubmatch(file.plain, -1) {
 		s.follow(t, path.Join(path.Dir(name), string(m[1])), seen)
 	}
 	for _, m := range styled.FindAllSubmatch(file.plain, -1) {
 		s.follow(t, string(m[1]), seen)
+	}
+}
+
+// The page names all modules that it begins with, each of which there is.
+func TestPreload(t *testing.T) {
+	s := load()
+	page := string(s.index.plain)
+	for _, name := range []string{"main.js", "html.js", "pages/login.js", "lib/preact.mjs", "lib/signals-core.mjs"} {
+		if !strings.Contains(page, `<link rel="modulepreload" href="`+s.folder+"/"+name+`">`) {
+			t.Errorf("%s is not preloaded: %s", name, page)
+		}
+	}
+	if strings.Contains(page, "pages/home.js") || strings.ContainsAny(page, "{}") {
+		t.Errorf("the page has what it should not: %s", page)
 	}
 }

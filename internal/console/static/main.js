@@ -38,6 +38,14 @@ const offered = () => Object.entries(pages).filter(([, page]) => may(page));
 /** Where they begin. */
 const first = () => offered()[0][0];
 
+/** pageOf is the page of a name, if there is one. @param {string} [name] */
+function pageOf(name = 'home') {
+  return Object.hasOwn(pages, name) ? pages[name] : undefined;
+}
+
+// The first page is fetched while it is asked who is there.
+pageOf(route.value.path[0])?.load().catch(() => {}); // it is asked for again, and then told of
+
 const loaded = /** @type {Record<string, any>} */ ({});
 const searching = signal(false);
 const menu = signal(false);
@@ -67,7 +75,7 @@ const problem = signal(/** @type {Error|null} */ (null));
 
 function Shell() {
   const name = route.value.path[0] ?? first();
-  const page = Object.hasOwn(pages, name) ? pages[name] : undefined;
+  const page = pageOf(name);
   const [, shown] = useState('');
   const [failed, setFailed] = useState(/** @type {Error|null} */ (null));
   useEffect(() => {
