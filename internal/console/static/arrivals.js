@@ -5,11 +5,8 @@ import { html, useEffect, useRef, useState } from './html.js';
 import { link, setQuery } from './route.js';
 
 /**
- * Arrival is a request of a client, as the admin API remembers it.
- * @typedef {{request_id: string, time: string, times: number, address: string, method: string, path: string, agent?: string, clients: string[],
- *   key?: string, key_prefix?: string, operation?: string, model?: string, stream: boolean, under_way?: boolean, status?: number, error?: string,
- *   code?: string, message?: string, recorded: boolean, first_byte_ms?: number, total_ms?: number}} Arrival
- * @typedef {{arrivals: Arrival[], now: string, gateways: number, note?: string}} Arrivals
+ * @typedef {import('../types').Arrival} Arrival
+ * @typedef {import('../types').Arrivals} Arrivals
  * @typedef {{id: string, name: string}} Key
  * @typedef {{name: string, title: string}} Client
  */
