@@ -14,25 +14,28 @@ type handler struct {
 	kinds []string     // media types of such an answer
 }
 
-// gives is an operation that reads no body.
-func gives[Out any](serve func(*request) (*Out, error)) handler {
+// gives is an operation that reads no body. Out is a pointer, so that one
+// function serves for all of them: each more would have the text of its struct
+// in the binary.
+func gives[Out any](serve func(*request) (Out, error)) handler {
 	return handler{
 		serve: func(r *request) (any, error) { return serve(r) },
-		out:   reflect.TypeFor[Out](),
+		out:   reflect.TypeFor[Out]().Elem(),
 	}
 }
 
-// takes is an operation that reads a body, strictly.
-func takes[In, Out any](serve func(*request, *In) (*Out, error)) handler {
+// takes is an operation that reads a body, strictly. In and Out are pointers.
+func takes[In, Out any](serve func(*request, In) (Out, error)) handler {
+	body := reflect.TypeFor[In]().Elem()
 	return handler{
 		serve: func(r *request) (any, error) {
-			in := new(In)
+			in := reflect.New(body).Interface()
 			if err := decode(r.Body, in); err != nil {
 				return nil, err
 			}
-			return serve(r, in)
+			return serve(r, in.(In))
 		},
-		in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
+		in: body, out: reflect.TypeFor[Out]().Elem(),
 	}
 }
 
