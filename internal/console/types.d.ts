@@ -1,6 +1,13 @@
 // What the admin API takes and answers, made of its description. Amounts are texts in answers,
 // as api.js reads them.
 
+export interface Abilities {
+  reasoning?: boolean;
+  structured?: boolean;
+  tools?: boolean;
+  vision?: boolean;
+}
+
 export interface Affinity {
   on: boolean;
   stays_with?: string;
@@ -153,6 +160,16 @@ export interface Changes {
   next?: string;
 }
 
+export interface Check {
+  text?: string;
+}
+
+export interface Checked {
+  diff: string;
+  ok: boolean;
+  problems: Problem[];
+}
+
 export interface Client {
   by_hand?: string[];
   file: string;
@@ -173,8 +190,22 @@ export interface DatedPrice {
   usd_per_million_tokens?: Prices;
 }
 
+export interface Document {
+  document?: any;
+  drift?: Drift;
+  path?: string;
+  source: 'file' | 'store' | 'none';
+  text: string;
+  version?: number;
+}
+
 export interface Done {
   status: string;
+}
+
+export interface Drift {
+  diff?: string;
+  problem?: string;
 }
 
 export interface Facts {
@@ -294,6 +325,7 @@ export interface Member {
 }
 
 export interface Model {
+  abilities: Abilities;
   context?: number;
   health: Health[];
   id: string;
@@ -302,6 +334,11 @@ export interface Model {
   targets: string[];
   usd_per_million_tokens?: Prices;
   visible_to?: string[];
+}
+
+export interface ModelEdit {
+  base?: number;
+  model: any;
 }
 
 export interface ModelList {
@@ -345,6 +382,10 @@ export interface NewPassword {
   password?: string;
 }
 
+export interface NewSecret {
+  value: string;
+}
+
 export interface NewTeam {
   budgets?: NewBudget[];
   limits?: Limits;
@@ -358,6 +399,12 @@ export interface NewUser {
   role: 'owner' | 'admin' | 'viewer' | 'member';
   team?: string;
   via?: string;
+}
+
+export interface NewVersion {
+  base: number;
+  note?: string;
+  text?: string;
 }
 
 export interface Origin {
@@ -444,13 +491,29 @@ export interface Prices {
   tiers?: PriceTier[];
 }
 
+export interface Problem {
+  column: number;
+  file: string;
+  hint?: string;
+  line: number;
+  message: string;
+  snippet?: string;
+}
+
 export interface Provider {
+  accounts: string[];
   base_url: string;
   error?: string;
   fetched?: string;
   models: number;
   name: string;
   speaks: string[];
+}
+
+export interface ProviderEdit {
+  api_key?: string;
+  base?: number;
+  provider?: any;
 }
 
 export interface ProviderList {
@@ -473,6 +536,10 @@ export interface Refreshed {
   source: string;
 }
 
+export interface Removal {
+  base?: number;
+}
+
 export interface Reprice {
   before?: string;
   dry_run?: boolean;
@@ -489,6 +556,11 @@ export interface Repriced {
   next?: string;
   unknown: number;
   was: string;
+}
+
+export interface Rollback {
+  base: number;
+  version: number;
 }
 
 export interface Rotation {
@@ -521,6 +593,16 @@ export interface Routed {
   refused?: string;
   strategy: 'weighted' | 'ordered' | 'latency' | 'busy' | 'price';
   targets: RouteTarget[];
+}
+
+export interface Secret {
+  name: string;
+  updated: string;
+  used: boolean;
+}
+
+export interface SecretList {
+  secrets: Secret[];
 }
 
 export interface Session {
@@ -673,8 +755,35 @@ export interface UserList {
   users: User[];
 }
 
+export interface Version {
+  at: string;
+  by: string;
+  current: boolean;
+  note?: string;
+  version: number;
+}
+
+export interface VersionText {
+  at: string;
+  by: string;
+  current: boolean;
+  diff: string;
+  note?: string;
+  text: string;
+  version: number;
+}
+
+export interface Versions {
+  next?: number;
+  versions: Version[];
+}
+
 export interface Who {
   user: Person;
+}
+
+export interface Written {
+  version: number;
 }
 
 // What GET answers at a path, with a query or without; any where the path is not known.
@@ -686,6 +795,9 @@ type Told<Path extends string> =
   Path extends '/calls' ? Calls :
   Path extends '/clients' ? ClientList :
   Path extends '/config' ? Record<string, any> :
+  Path extends '/config/document' ? Document :
+  Path extends '/config/secrets' ? SecretList :
+  Path extends '/config/versions' ? Versions :
   Path extends '/keys' ? KeyList :
   Path extends '/models' ? ModelList :
   Path extends '/openapi.json' ? Record<string, any> :
@@ -700,6 +812,7 @@ type Told<Path extends string> =
   Path extends '/usage/latency' ? Latency :
   Path extends '/users' ? UserList :
   Path extends `/calls/${string}` ? CallDetails :
+  Path extends `/config/versions/${string}` ? VersionText :
   Path extends `/keys/${string}` ? Key :
   Path extends `/teams/${string}` ? Team :
   any;

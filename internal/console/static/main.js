@@ -1,8 +1,8 @@
 // The shell: who is there, where they are, and the way elsewhere.
-import { call, get, user } from './api.js';
+import { call, user } from './api.js';
 import { html, render, signal, useEffect, useRef, useState } from './html.js';
-import { go, link, route } from './route.js';
-import { Problem, said, useModal } from './ui.js';
+import { link, route } from './route.js';
+import { Problem, said, say } from './ui.js';
 import { Login } from './pages/login.js';
 
 /** All but members, who see what is their team's. */
@@ -47,8 +47,18 @@ function pageOf(name = 'home') {
 pageOf(route.value.path[0])?.load().catch(() => {}); // it is asked for again, and then told of
 
 const loaded = /** @type {Record<string, any>} */ ({});
-const searching = signal(false);
+/** What searches, while somebody does. */
+const searching = signal(/** @type {typeof import('./search.js').Search|null} */ (null));
 const menu = signal(false);
+
+/** search opens what is fetched when somebody searches first. */
+async function search() {
+  try {
+    searching.value = (await import('./search.js')).Search;
+  } catch {
+    say('The search could not be fetched. Limen may have been updated: load the page again.');
+  }
+}
 
 function App() {
   useEffect(() => { begin(); }, []);
@@ -95,7 +105,7 @@ function Shell() {
       const at = /** @type {HTMLElement} */ (e.target);
       if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || at.closest('input, textarea, select, dialog')) return;
       e.preventDefault();
-      searching.value = true;
+      search();
     };
     addEventListener('keydown', key);
     return () => removeEventListener('keydown', key);
@@ -114,7 +124,7 @@ function Shell() {
       </main>
     </div>
     <div class="said" role="status" aria-live="polite">${said.value && html`<p>${said.value}</p>`}</div>
-    ${searching.value && html`<${Search} />`}`;
+    ${searching.value && html`<${searching.value} pages=${offered()} reads=${may({ roles: readers })} close=${() => { searching.value = null; }} />`}`;
 }
 
 const Mark = () => html`
@@ -126,7 +136,7 @@ function Side({ at }) {
     <div class="side">
       <div class="bar">
         <a class="brand" href=${link([first()])}><${Mark} />Limen</a>
-        <button type="button" class="search-open" aria-label="Search" aria-keyshortcuts="/" onClick=${() => { searching.value = true; }}><span>Search</span><kbd>/</kbd></button>
+        <button type="button" class="search-open" aria-label="Search" aria-keyshortcuts="/" onClick=${() => { search(); }}><span>Search</span><kbd>/</kbd></button>
         <button type="button" class="menu-open" aria-expanded=${menu.value} aria-controls="menu" onClick=${() => { menu.value = !menu.value; }}>Menu</button>
       </div>
       <nav id="menu" class=${menu.value ? 'open' : ''} aria-label="Pages">
@@ -165,50 +175,6 @@ function Theme() {
     <fieldset class="theme"><legend class="away">Colours</legend>
       ${['auto', 'light', 'dark'].map((t) => html`<label><input type="radio" name="theme" value=${t} checked=${chosen === t} onChange=${choose} /><span>${t}</span></label>`)}
     </fieldset>`;
-}
-
-/** @typedef {{kind: string, text: string, more?: string, path: string[]}} Hit */
-
-function Search() {
-  const ref = useRef(/** @type {HTMLDialogElement|null} */ (null));
-  const [text, setText] = useState('');
-  const [at, setAt] = useState(0);
-  const [things, setThings] = useState(/** @type {Hit[]} */ (offered().map(([name, p]) => ({ kind: 'Page', text: p.title, path: [name] }))));
-  const close = () => { searching.value = false; };
-  useModal(ref);
-  useEffect(() => {
-    const leave = new AbortController();
-    const add = (/** @type {string} */ path, /** @type {(d: any) => Hit[]} */ hits) => get(path, leave.signal).then((d) => setThings((old) => [...old, ...hits(d)]), () => {});
-    add('/keys', (d) => d.keys.map((/** @type {any} */ k) => ({ kind: 'Key', text: k.name, more: k.prefix + k.id, path: ['keys', k.id] })));
-    add('/teams', (d) => d.teams.map((/** @type {any} */ t) => ({ kind: 'Team', text: t.name, path: ['teams', t.id] })));
-    if (may({ roles: readers })) add('/models', (d) => d.models.map((/** @type {any} */ m) => ({ kind: 'Model', text: m.id, path: ['models', m.id] })));
-    if (may({ roles: readers })) add('/providers', (d) => d.providers.map((/** @type {any} */ p) => ({ kind: 'Provider', text: p.name, more: p.base_url, path: ['providers'] })));
-    return () => leave.abort();
-  }, []);
-  const wanted = text.trim().toLowerCase();
-  const hits = things.filter((t) => `${t.kind} ${t.text} ${t.more ?? ''}`.toLowerCase().includes(wanted)).slice(0, 12);
-  if (wanted.startsWith('req_')) hits.unshift({ kind: 'Call', text: text.trim(), path: ['calls', text.trim()] });
-  const open = (/** @type {Hit} */ hit) => { close(); go(hit.path); };
-  const key = (/** @type {KeyboardEvent} */ e) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
-    if (step) {
-      e.preventDefault();
-      setAt((n) => (n + step + hits.length) % Math.max(hits.length, 1));
-    }
-    if (e.key === 'Enter' && hits[at]) {
-      e.preventDefault();
-      open(hits[at]);
-    }
-  };
-  return html`
-    <dialog ref=${ref} class="search" aria-label="Search" onClose=${() => ref.current && close()} onCancel=${(e) => { e.preventDefault(); close(); }} onClick=${(e) => { if (e.target === ref.current) close(); }}>
-      <input type="text" role="combobox" aria-expanded="true" aria-controls="hits" aria-activedescendant=${hits[at] && `hit-${at}`} aria-label="Search keys, models, teams, calls and pages"
-        placeholder="Key, model, team, page, or a request ID" autocomplete="off" spellcheck=${false} value=${text} onInput=${(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown=${key} />
-      <ul id="hits" role="listbox" aria-label="Found">
-        ${hits.map((hit, i) => html`<li id=${`hit-${i}`} role="option" aria-selected=${i === at} onClick=${() => open(hit)} onMouseMove=${() => setAt(i)}><span>${hit.text}${hit.more && html` <small>${hit.more}</small>`}</span><small>${hit.kind}</small></li>`)}
-      </ul>
-      ${!hits.length && html`<p class="nothing">Nothing has that in its name.</p>`}
-    </dialog>`;
 }
 
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));
