@@ -1,6 +1,9 @@
 // The attempts of a call, as bars over its time.
 import { duration } from './format.js';
 import { html } from './html.js';
+import { sheet } from './sheet.js';
+
+await sheet('call.css');
 
 /** @typedef {import('./calltable.js').Call} Call */
 /** @typedef {import('./calltable.js').Step} Step */

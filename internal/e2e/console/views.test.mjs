@@ -218,3 +218,46 @@ test('a call says why: its attempts as bars, and what its cost is made of', asyn
   await page.getByText('They are not kept').waitFor();
   await leave();
 });
+
+test('usage: the numbers are those of the API, by chart, table and file', async () => {
+  const key = await seedOnce();
+  const { page, leave } = await house.visit();
+  await logIn(page, house.password);
+  await page.goto(`${house.origin}/console/#/usage?range=today&key=${key.id}`);
+  await page.locator('.chart canvas').waitFor();
+  const since = await page.evaluate(() => { const d = new Date(); d.setHours(0, 0, 0, 0); return d.toISOString(); });
+  const asked = `since=${since}&key=${key.id}&by=model`;
+  const usage = await house.admin('GET', '/usage?' + asked);
+  const times = await house.admin('GET', '/usage/latency?' + asked);
+  const table = page.getByRole('table', { name: 'Usage by model' });
+  assert.equal(await table.locator('tbody tr').count(), usage.groups.length);
+  for (const group of usage.groups) {
+    const row = table.getByRole('row').filter({ has: page.getByRole('link', { name: group.model, exact: true }) });
+    assert.equal(await row.locator('[data-name=Calls]').innerText(), String(group.calls));
+    assert.equal(await row.locator('[data-name=Errors]').innerText(), String(group.failed));
+    assert.equal(await row.locator('[data-name=Tokens] span').getAttribute('title'), group.total_tokens.toLocaleString('en-US'));
+    assert.equal(Number((await row.locator('[data-name=Cost] span').getAttribute('title')).slice(1)), group.cost_usd);
+  }
+  assert.equal(times.whole, true);
+  assert.deepEqual(times.groups.map((g) => [g.model, g.calls]), usage.groups.map((g) => [g.model, g.calls - g.failed]));
+  const all = await page.getByLabel('In all', { exact: true }).innerText();
+  const cached = usage.cache_read_tokens / (usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens) * 100;
+  assert.match(all, new RegExp(`Cached input\\s+${Math.round(cached)} %`));
+  assert.match(all, /This month[^≈]+≈ \$/);
+
+  const line = page.getByRole('button', { name: 'cheap', exact: true });
+  await line.focus();
+  await page.keyboard.press('Enter');
+  assert.equal(await line.getAttribute('aria-pressed'), 'false');
+  const dashes = await page.locator('.legend line').evaluateAll((all) => all.map((l) => l.getAttribute('stroke-dasharray')));
+  assert.equal(new Set(dashes).size, dashes.length);
+
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('This table:').getByRole('link', { name: 'CSV' }).click()]);
+  const csv = (await readFile(await download.path(), 'utf8')).trim().split('\n').map((text) => text.split(','));
+  assert.deepEqual(csv.slice(1).map((cells) => cells.slice(0, 3)), usage.groups.map((g) => [g.model, String(g.calls), String(g.failed)]));
+  await page.getByLabel('Show', { exact: true }).selectOption({ label: 'First token, median' });
+  await page.getByRole('heading', { name: 'First token, median by model' }).waitFor();
+  await page.locator('.chart canvas').waitFor();
+  assert.match(page.url(), /show=first/);
+  await leave();
+});

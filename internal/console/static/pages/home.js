@@ -6,7 +6,10 @@ import { Checklist } from '../home/checklist.js';
 import { Lights, Warnings, warningsOf } from '../home/warnings.js';
 import { html } from '../html.js';
 import { link } from '../route.js';
+import { sheet } from '../sheet.js';
 import { Card, Loaded, Page, Stat, Table, useGet, useLoad } from '../ui.js';
+
+await sheet('home/home.css');
 
 /** @typedef {import('../home/warnings.js').Row} Row */
 
