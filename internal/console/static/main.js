@@ -14,7 +14,7 @@ const readers = ['owner', 'admin', 'viewer'];
  * @type {Record<string, {title: string, load: () => Promise<any>, roles?: string[], apart?: boolean}>}
  */
 const pages = {
-  home: { title: 'Home', load: () => import('./pages/home.js'), roles: readers },
+  home: { title: 'Home', load: () => import('./pages/home.js') },
   connect: { title: 'Connect', load: () => import('./pages/connect.js'), roles: readers },
   keys: { title: 'Keys', load: () => import('./pages/keys.js') },
   teams: { title: 'Teams', load: () => import('./pages/teams.js') },
@@ -23,7 +23,7 @@ const pages = {
   models: { title: 'Models', load: () => import('./pages/models.js'), roles: readers },
   providers: { title: 'Providers', load: () => import('./pages/providers.js'), roles: readers },
   config: { title: 'Configuration', load: () => import('./pages/config.js'), roles: readers },
-  playground: { title: 'Playground', load: () => import('./pages/playground.js'), roles: readers },
+  playground: { title: 'Playground', load: () => import('./pages/playground.js') },
   users: { title: 'Users', load: () => import('./pages/users.js'), roles: readers },
   tokens: { title: 'Admin tokens', load: () => import('./pages/tokens.js'), roles: readers },
   audit: { title: 'Audit', load: () => import('./pages/audit.js'), roles: readers },

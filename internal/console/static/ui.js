@@ -193,7 +193,10 @@ export function Form({ send, label, tone = 'primary', request, cancel, children 
 
 let fields = 0;
 /** Field is an input, or a select where it has options. @param {{label: string, hint?: Children, children?: Children, autofocus?: boolean, [attribute: string]: any}} props */
-export function Field({ label, hint, children, autofocus = false, ...input }) {
+export function Field({ label, hint, children, autofocus = false, ...given }) {
+  // What is typed into a form stays when the page around it is drawn anew.
+  const { value, ...rest } = given;
+  const input = 'value' in given && !given.onInput && !given.onChange ? { ...rest, defaultValue: value } : given;
   const [id] = useState(() => `field-${++fields}`);
   useEffect(() => { if (autofocus) document.getElementById(id)?.focus(); }, []);
   return html`

@@ -69,8 +69,8 @@ const UseFields = ({ of = /** @type {Partial<Key>} */ ({}) }) => html`
     <${Field} label="Owner" name="owner" maxlength="200" placeholder="nobody" value=${of.owner ?? ''} />
     <${Field} label="Expires" name="expires" type="date" value=${(of.expires ?? '').slice(0, 10)} />
   </div>
-  <label class="check"><input type="checkbox" name="strict" checked=${of.strict} /><span>Refuse calls that an upstream cannot take as they are written</span></label>
-  <label class="check"><input type="checkbox" name="no_store" checked=${of.no_store} /><span>Keep nothing of its calls but their records</span></label>`;
+  <label class="check"><input type="checkbox" name="strict" defaultChecked=${of.strict} /><span>Refuse calls that an upstream cannot take as they are written</span></label>
+  <label class="check"><input type="checkbox" name="no_store" defaultChecked=${of.no_store} /><span>Keep nothing of its calls but their records</span></label>`;
 
 /** @param {{of: Key, close: () => void}} props */
 function Secret({ of, close }) {

@@ -72,7 +72,7 @@ function Create({ close, done }) {
       <${Form} send=${async (/** @type {Values} */ values) => done(await call(request(values)))} label="Make the token" request=${request} cancel=${close}>
         <${Field} label="Name" name="name" required maxlength="200" autofocus placeholder="grafana" hint="Which program uses it: it stands in the audit log." />
         <fieldset class="checks-of"><legend class="label">What it may do</legend>
-          ${Object.entries(scopes).map(([name, s]) => html`<label class="check"><input type="checkbox" name=${'scope ' + name} checked=${name === 'read'} /><span><strong>${name}</strong> ${s.say}</span></label>`)}
+          ${Object.entries(scopes).map(([name, s]) => html`<label class="check"><input type="checkbox" name=${'scope ' + name} defaultChecked=${name === 'read'} /><span><strong>${name}</strong> ${s.say}</span></label>`)}
         </fieldset>
         <${Field} label="Expires" name="days">${days.map(([n, what]) => html`<option value=${n} selected=${n === '90'}>${what}</option>`)}<//>
       <//>
