@@ -18,7 +18,7 @@ export const Cost = ({ of }) => (of === null ? html`<span class="unknown">unknow
 /** @param {{calls: Call[]}} props */
 export const CallTable = ({ calls }) => html`
   <${Table} label="Calls" rows=${calls} id=${(c) => c.request_id} columns=${[
-    { name: 'Model', cell: (c) => html`<a href=${link(['calls', c.request_id])}>${c.model || '(no model)'}</a>${c.provider && html`<small>${c.provider}/${c.upstream_model}</small>`}` },
+    { name: 'Model', cell: (c) => html`<a href=${link(['calls', c.request_id])}>${c.model || '(no model)'}</a>${c.provider && `${c.provider}/${c.upstream_model}` !== c.model && html`<small>${c.provider}/${c.upstream_model}</small>`}` },
     { name: 'When', cell: (c) => html`<${Time} at=${c.time} say=${Date.now() - Date.parse(c.time) < 3600000 ? ago(c.time) : time(c.time)} />` },
     { name: 'Key', cell: (c) => html`<a href=${link(['keys', c.key])}>${c.key_name || c.key}</a>` },
     { name: 'Outcome', cell: (c) => html`<${Outcome} call=${c} />` },
