@@ -89,6 +89,13 @@ e2e-console: $(CONSOLE)/node_modules/.package-lock.json ## the web console in a 
 types: $(CONSOLE)/node_modules/.package-lock.json ## the types of the web console
 	$(STEP) 'types of the console' env -C $(CONSOLE) npm run --silent types
 
+.PHONY: screenshots
+screenshots: $(CONSOLE)/node_modules/.package-lock.json ## the pictures of docs/console.md, and that page
+	$(STEP) 'Chromium' .ci/need chromium chromium
+	$(STEP) 'build for the pictures' env CGO_ENABLED=0 go build -o $(DIST)/ . ./internal/e2e/console/pastcalls
+	$(STEP) 'screenshots' bash -c 'CHROMIUM_BIN=$$(command -v chromium) && cd $(CONSOLE) && \
+		LIMEN_BIN=$(DIST)/limen PASTCALLS_BIN=$(DIST)/pastcalls CHROMIUM_BIN=$$CHROMIUM_BIN node screenshots.mjs'
+
 $(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
 	$(STEP) 'npm ci' env -C $(CONSOLE) npm ci --no-audit --no-fund
 	@touch $@

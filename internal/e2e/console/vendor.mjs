@@ -1,10 +1,11 @@
 // A vendor of models that says what it is told to: any text as a name, as an answer and as an error.
 
 import { createServer } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /**
  * openVendor serves Chat Completions. answer tells of a request what comes of it.
- * @param {{models: string[], answer: (body: any) => {text?: string, thought?: string, status?: number, error?: string}}} options
+ * @param {{models: string[], answer: (body: any) => {text?: string, thought?: string, status?: number, error?: string, after?: number, lasts?: number, service?: string, usage?: object}}} options
  */
 export async function openVendor({ models, answer }) {
   const server = createServer(async (request, response) => {
@@ -16,14 +17,14 @@ export async function openVendor({ models, answer }) {
     const parts = [];
     for await (const part of request) parts.push(part);
     const body = JSON.parse(Buffer.concat(parts).toString());
-    const { text = '', thought, status = 200, error } = answer(body);
+    const { text = '', thought, status = 200, error, after = 0, lasts = 0, service, usage = { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 } } = answer(body);
+    await wait(after);
     if (error !== undefined) {
       response.writeHead(status, { 'Content-Type': 'application/json' });
       response.end(JSON.stringify({ error: { message: error, type: error.slice(0, 40), code: error.slice(0, 40), param: null } }));
       return;
     }
-    const head = { id: 'chatcmpl-1', created: 0, model: body.model, service_tier: text.slice(0, 40) };
-    const usage = { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 };
+    const head = { id: 'chatcmpl-1', created: 0, model: body.model, ...(service && { service_tier: service }) };
     if (!body.stream) {
       response.writeHead(200, { 'Content-Type': 'application/json' });
       response.end(JSON.stringify({ ...head, object: 'chat.completion', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: text } }], usage }));
@@ -32,6 +33,7 @@ export async function openVendor({ models, answer }) {
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
     const chunk = (delta, rest = {}) => response.write(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: null }], ...rest })}\n\n`);
     chunk({ role: 'assistant', content: '', ...(thought && { reasoning_content: thought }) });
+    await wait(lasts);
     chunk({ content: text });
     chunk({}, { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
     chunk({}, { choices: [], usage });

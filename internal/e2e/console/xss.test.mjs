@@ -18,7 +18,7 @@ before(async () => {
     models: ['plain', ...payloads],
     answer: ({ messages }) => {
       const said = messages.at(-1).content;
-      return said.startsWith('fail ') ? { status: 400, error: said.slice(5) } : { text: said, thought: said };
+      return said.startsWith('fail ') ? { status: 400, error: said.slice(5) } : { text: said, thought: said, service: said.slice(0, 40) };
     },
   });
   house = await openHouse(`usage: {tags: {metadata: [topic], headers: {x-project: project}}}\nproviders:\n  up: {base_url: "${vendor.url}", api_key: x}\n`);
