@@ -71,7 +71,7 @@ function Verdict({ of }) {
 
 /** Faults lead to their lines. @param {{of: Fault[], go: (fault: Fault) => void}} props */
 const Faults = ({ of, go }) => html`
-  <ol class="faults">${of.map((f) => html`
+  <ol class="mistakes">${of.map((f) => html`
     <li>
       <p><button type="button" class="small" onClick=${() => go(f)}>Line ${f.line}</button><span>${f.message}</span></p>
       ${f.snippet && html`<pre>${f.snippet}</pre>`}

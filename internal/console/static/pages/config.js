@@ -1,11 +1,14 @@
 // Configuration: the document, its versions, its secrets, and what is in force.
 import { html } from '../html.js';
 import { link } from '../route.js';
+import { sheet } from '../sheet.js';
 import { AsCurl, Card, Code, Loaded, Page, useGet } from '../ui.js';
 import { Document } from '../configdocument.js';
 import { History, Version } from '../confighistory.js';
 import { Secrets } from '../configsecrets.js';
 import { yaml } from '../yaml.js';
+
+await sheet('config.css');
 
 /**
  * @typedef {{problem?: string, diff?: string}} Drift how a file and what is in force differ

@@ -3,8 +3,11 @@ import { Box } from '../arrivals.js';
 import { call, get, mayChange, query, secrets } from '../api.js';
 import { html, useState } from '../html.js';
 import { route, setQuery } from '../route.js';
+import { sheet } from '../sheet.js';
 import { snippets } from '../snippets.js';
 import { AsCurl, Card, Code, Empty, Field, Loaded, Page, Problem, say, useLoad } from '../ui.js';
+
+await sheet('connect.css');
 
 /** @typedef {{id: string, name: string, prefix: string, status: string}} Key */
 

@@ -3,8 +3,11 @@ import { call, mayChange } from '../api.js';
 import { ago, count, duration, price, short } from '../format.js';
 import { html, useState } from '../html.js';
 import { go, link, route, setQuery } from '../route.js';
+import { sheet } from '../sheet.js';
 import { AsCurl, Badge, Card, Dialog, Empty, Field, Form, Loaded, Page, Table, say, useGet } from '../ui.js';
 import { ModelForm, pathOf } from '../modelform.js';
+
+await sheet('config.css');
 
 /**
  * @typedef {{target: string, account: string, state: string, until?: string, last_error?: string, failed?: string, in_flight: number, first_token_ms?: number, calls: number, error_rate: number}} Health

@@ -3,9 +3,12 @@ import { call, mayChange } from '../api.js';
 import { ago, count } from '../format.js';
 import { html, useState } from '../html.js';
 import { go, link, route } from '../route.js';
+import { sheet } from '../sheet.js';
 import { AsCurl, Badge, Card, Dialog, Empty, Form, Loaded, Page, Problem, Table, Time, say, useGet } from '../ui.js';
 import { Add, Edit } from '../providerform.js';
 import { Test } from '../providertest.js';
+
+await sheet('config.css');
 
 /**
  * @typedef {{name: string, base_url: string, accounts: string[], speaks: string[], models: number, fetched?: string, error?: string}} Provider
