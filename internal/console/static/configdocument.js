@@ -47,7 +47,7 @@ function OfStore({ doc, reload }) {
   return html`
     ${base !== newest && html`<${Meanwhile} base=${base} newest=${newest} keep=${() => { draft.value = { text, base: newest }; check(newest); }} drop=${drop} />`}
     <${Card} title=${doc.source === 'none' ? 'Nobody has written one yet' : `Version ${base}`} aside=${html`<small>${draft.value ? 'changed, not applied' : 'in force'}</small>`}>
-      ${doc.source === 'none' && html`<p class="note">This is what is in force now, detected providers included. Once you apply it, changed or as it is, Limen keeps it with all its versions.</p>`}
+      ${doc.source === 'none' && html`<p class="note">${doc.text.trim() ? 'This is what is in force now, detected providers included.' : html`Nothing is set, so the defaults are <a href="#/config/force">in force</a>. <a href="#/providers?add=any">Add a provider</a>, or write.`} Once you apply it, changed or as it is, Limen keeps it with all its versions.</p>`}
       <${Editor} label="The document" text=${text} set=${mayChange() ? type : undefined} faults=${of?.problems} at=${at} />
       ${mayChange() && html`
         <div class="row">
@@ -123,7 +123,8 @@ function OfFile({ doc, reload }) {
       <div class=${`notice ${problem ? 'bad' : 'warn'}`} role="alert">
         <h2>${problem ? 'The file was not taken' : 'The file is not what is in force'}</h2>
         ${problem ? html`<pre>${problem}</pre><p>The last good one stays in force. Mend the file; it is read again when it changes.</p>`
-          : html`<p>Some of it counts from the next start on, or has not been read yet. From what is in force to the file:</p><${Diff} text=${diff} label="From what is in force to the file" />`}
+          : html`<p>It has not been read since it was changed.</p>`}
+        ${diff && html`<p>From what is in force to the file:</p><${Diff} text=${diff} label="From what is in force to the file" />`}
         ${mayChange() && html`<div class="row"><button type="button" onClick=${read}>Read the file again</button><${AsCurl} of=${request} /></div>`}
       </div>`}
     <${Card} title="A file rules" aside=${html`<code>${doc.path}</code>`}>

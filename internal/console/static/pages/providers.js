@@ -108,17 +108,17 @@ function Accounts({ of, models }) {
 
 /** @param {{of: Provider, doc: Doc, models: Model[], close: () => void}} props */
 function Remove({ of, doc, models, close }) {
-  const gone = models.filter((m) => m.targets.every((t) => t.startsWith(of.name + '/')));
-  const less = models.filter((m) => !gone.includes(m));
+  const own = models.filter((m) => doc.document?.models?.[m.id]);
+  const gone = models.filter((m) => !own.includes(m));
   const request = { method: 'DELETE', path: '/config/providers/' + encodeURIComponent(of.name) };
   return html`
     <${Dialog} title=${`Remove “${of.name}”?`} close=${close}>
       <div class="stack">
+        ${own.length > 0 && html`<${Names} title="These models of yours have it for a target: change or delete them first" of=${own} />`}
         <${Names} title=${`${count(gone.length)} ${gone.length === 1 ? 'model goes' : 'models go'} with it`} of=${gone} none="No model goes with it." />
-        ${less.length > 0 && html`<${Names} title="These lose a target" of=${less} />`}
         ${doc.source === 'file'
           ? html`<p>Limen was started with <code>${doc.path}</code>: take <code>${of.name}</code> out from under <code>providers</code> there. The file is read again when it changes.</p>`
-          : html`<p>Calls for them are refused at once. The version of the configuration before it can be brought back.</p>
+          : own.length === 0 && html`<p>Calls for them are refused at once. The version of the configuration before it can be brought back.</p>
             <${Form} send=${async () => { await call(request); say('Removed.'); go(['providers']); }} label="Remove" tone="danger" request=${() => request} cancel=${close} />`}
       </div>
     <//>`;
@@ -126,4 +126,4 @@ function Remove({ of, doc, models, close }) {
 
 /** @param {{title: string, of: Model[], none?: string}} props */
 const Names = ({ title, of, none }) => (of.length === 0 ? html`<p>${none}</p>` : html`
-  <div><p><strong>${title}</strong></p><ul class="names">${of.slice(0, 12).map((m) => html`<li><code>${m.id}</code></li>`)}</ul>${of.length > 12 && html`<p class="note">and ${count(of.length - 12)} more</p>`}</div>`);
+  <div><p><strong>${title}</strong></p><ul class="names">${of.slice(0, 12).map((m) => html`<li><a href=${link(['models', m.id])}><code>${m.id}</code></a></li>`)}</ul>${of.length > 12 && html`<p class="note">and ${count(of.length - 12)} more</p>`}</div>`);
