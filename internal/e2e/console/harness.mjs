@@ -1,8 +1,9 @@
 // A gateway that was just started for the first time, with the echo provider alone, and a browser
-// before it. LIMEN_BIN names the binary, CHROMIUM_BIN the browser.
+// before it. LIMEN_BIN names the binary, FAKEUPSTREAM_BIN that of a vendor, CHROMIUM_BIN the browser.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,18 +12,28 @@ import { chromium } from 'playwright-core';
 const binary = path.resolve(process.env.LIMEN_BIN ?? 'limen');
 const patience = 60_000;
 
-// openHouse starts one, with more in its configuration.
+// openUpstream starts a vendor that takes one key.
+export async function openUpstream(key) {
+  const vendor = spawn(path.resolve(process.env.FAKEUPSTREAM_BIN ?? 'fakeupstream'), ['-key', key], { stdio: ['ignore', 'pipe', 'inherit'] });
+  process.once('exit', () => vendor.kill('SIGKILL'));
+  const [line] = await once(vendor.stdout, 'data');
+  return { url: String(line).trim().replace('listening ', ''), close: () => vendor.kill('SIGTERM') };
+}
+
+// openHouse starts one, with more in its configuration; with null there is no file of it.
 export async function openHouse(more = '') {
   const dir = await mkdtemp(path.join(tmpdir(), 'limen-console-'));
   const file = path.join(dir, 'limen.yaml');
-  await writeFile(file, `listen: 127.0.0.1:0\ndata: ${path.join(dir, 'data')}\n${more}`);
-  const gateway = spawn(binary, ['serve', '--config', file], { env: { PATH: process.env.PATH }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const text = `listen: 127.0.0.1:0\ndata: ${path.join(dir, 'data')}\n${more}`;
+  if (more !== null) await writeFile(file, text);
+  const args = more === null ? ['--listen', '127.0.0.1:0', '--data', path.join(dir, 'data')] : ['--config', file];
+  const gateway = spawn(binary, ['serve', ...args], { cwd: dir, env: { PATH: process.env.PATH }, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise((resolve) => gateway.once('exit', resolve));
   process.once('exit', () => gateway.kill('SIGKILL'));
   const welcome = await said(gateway);
   const word = (name) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(welcome)[1];
   const base = word('Base URL');
-  const house = { base, origin: new URL(base).origin, key: word('API key'), password: word('Admin password'), link: /^ +(\S+#\/login\?link=\S+)$/m.exec(welcome)[1] };
+  const house = { base, origin: new URL(base).origin, file, text, key: word('API key'), password: word('Admin password'), link: /^ +(\S+#\/login\?link=\S+)$/m.exec(welcome)[1] };
   let browser;
   return {
     ...house,
