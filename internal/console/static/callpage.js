@@ -12,7 +12,7 @@ import { Waterfall } from './waterfall.js';
 export function One({ id }) {
   const path = '/calls/' + encodeURIComponent(id);
   return html`<${Loaded} of=${useGet(path)}>${(/** @type {CallDetails} */ c) => html`
-    <${Page} title=${c.model || 'Call'} lead=${html`<span class="crumb"><a href="#/calls">Calls</a> / <span class="mono">${c.request_id}</span></span>`} actions=${html`<${Outcome} call=${c} />`}>
+    <${Page} title=${c.model || 'Call'} lead=${html`<span class="crumb"><a href="#/calls">Calls</a> / <span class="mono">${c.request_id}</span> <${Copy} text=${c.request_id} label="Copy the ID" /></span>`} actions=${html`<${Outcome} call=${c} />`}>
       <dl class="stats">
         <${Stat} label="Total time" value=${duration(c.total_ms)} note=${c.stream ? 'streamed' : 'in one piece'} />
         <${Stat} label="First byte" value=${duration(c.first_byte_ms)} note=${c.first_byte_ms ? 'after it came' : 'none was sent'} />
@@ -36,7 +36,6 @@ export function One({ id }) {
 /** @param {{of: CallDetails}} props */
 const Facts = ({ of: c }) => html`
   <dl class="facts">
-    <dt>Request ID</dt><dd><span class="mono">${c.request_id}</span> <${Copy} text=${c.request_id} /></dd>
     <dt>Time</dt><dd>${time(c.time)}</dd>
     <dt>Operation</dt><dd>${c.operation}</dd>
     <dt>Key</dt><dd><a href=${link(['keys', c.key])}>${c.key_name || c.key}</a>${c.key_name && html` <small class="mono">${c.key}</small>`}</dd>
