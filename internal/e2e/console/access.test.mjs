@@ -83,7 +83,7 @@ async function walk(times) {
     window.walking ??= addEventListener('focusin', ({ target }) => {
       const ring = (node) => node && getComputedStyle(node).outlineStyle !== 'none' && parseFloat(getComputedStyle(node).outlineWidth) >= 2;
       const box = target.getBoundingClientRect();
-      window.walked.push({ control: target.dataset.control, html: target.outerHTML.slice(0, 120), ring: ring(target) || ring(target.nextElementSibling) || target.matches('.search input'),
+      window.walked.push({ control: target.dataset.control, html: target.outerHTML.slice(0, 120), ring: ring(target) || ring(target.nextElementSibling) || ring(target.parentElement) || ring(target.closest('.editor')) || target.matches('.search input'),
         seen: box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth });
     }) ?? true;
   });

@@ -38,8 +38,8 @@ const said = [
   ['new-provider', 'A new provider', 'A vendor by its name, or anything that speaks a known dialect.', /^providers\/new/],
   ['playground', 'Playground', 'One prompt, two models beside each other, through the same door as every client.', /^playground/],
   ['configuration', 'Configuration', 'The document that is in force, checked while it is written, with its versions and their differences.', /^config(uration)?$/],
-  ['versions', 'Versions', 'Who changed the configuration when, and what; each can be taken back to.', /^config(uration)?\/versions$/],
-  ['version', 'A version', 'What one change of the configuration changed.', /^config(uration)?\/versions\/./],
+  ['versions', 'Versions', 'Who changed the configuration when, and what; each can be taken back to.', /^config(uration)?\/(versions|history)$/],
+  ['version', 'A version', 'What one change of the configuration changed.', /^config(uration)?\/(versions|history)\/./],
   ['secrets', 'Secrets', 'The keys of providers, which can be set and never read.', /^(config(uration)?\/)?secrets/],
   ['users', 'Users', 'Who may log in, and what for.', /^users$/],
   ['user', 'A user', 'What somebody may do.', /^users\/(?!new)/],
@@ -47,6 +47,7 @@ const said = [
   ['tokens', 'Tokens', 'How programs use the admin API: each with scopes and an end.', /^tokens$/],
   ['new-token', 'A new token', 'It is shown once.', /^tokens\/new/],
   ['audit', 'Audit', 'Every change: who, when, from where, what, on what, and its outcome.', /^audit/],
+  ['account', 'My account', 'Where somebody is logged in, and where a password is changed.', /^account/],
   ['sessions', 'Sessions', 'Who is logged in from where; a session can be ended.', /^sessions/],
 ];
 
