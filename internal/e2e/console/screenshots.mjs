@@ -56,10 +56,11 @@ const house = await openHouse(sampleConfig(vendor.url));
 try {
   const { prices } = await furnish();
   const { page, leave } = await house.visit({ viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1, reducedMotion: 'reduce', timezoneId: 'Europe/Berlin' });
-  // The vendor of the pictures is nobody's; its address is told as that of the one it stands for.
+  // The vendor of the pictures is nobody's, and their files are nowhere: they are told as what they stand for.
   await page.route('**/api/v1/**', async (route) => {
     const answer = await route.fetch();
-    await route.fulfill({ response: answer, body: (await answer.text()).replaceAll(vendor.url.replace(/\/v1$/, ''), 'https://api').replaceAll(/https:\/\/api\/(\w+)\//g, 'https://api.$1.com/') });
+    await route.fulfill({ response: answer, body: (await answer.text()).replaceAll(vendor.url.replace(/\/v1$/, ''), 'https://api').replaceAll(/https:\/\/api\/(\w+)\//g, 'https://api.$1.com/')
+      .replaceAll(/[^" ]*\/limen-console-\w+\/data/g, '/var/lib/limen').replaceAll(/[^" ]*\/limen-console-\w+\//g, '/etc/limen/').replaceAll('127.0.0.1:0\\n', '127.0.0.1:8080\\n') });
   });
   await logIn(page, house.password);
   await makeCalls(prices);
@@ -115,10 +116,10 @@ async function makeCalls(prices) {
   const random = randomly(7);
   const past = [];
   const now = Date.now();
-  for (let day = 29; day >= 0; day--) {
+  for (let day = 59; day >= 0; day--) { // half of it is what the other half is compared with
     for (const c of clients) {
       const weekend = [0, 6].includes(new Date(now - day * 864e5).getDay());
-      const n = Math.round(c.daily * (weekend ? c.weekend ?? 0.15 : 1) * (0.7 + random() * 0.6) * (1 - day / 60));
+      const n = Math.round(c.daily * (weekend ? c.weekend ?? 0.15 : 1) * (0.7 + random() * 0.6) * (1 - day / 120));
       for (let i = 0; i < n; i++) {
         const at = new Date(now - day * 864e5 - (2 + random() * (day ? 600 : 420)) * 60e3);
         past.push(c.call({ at, random, prices, key: c.made.id, team: teams[c.team] }));

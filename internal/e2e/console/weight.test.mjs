@@ -32,6 +32,7 @@ after(async () => {
 async function visit(at) {
   await page.goto(`${house.origin}/console/?${Math.random()}#/${at}`);
   await settled(page);
+  await page.waitForFunction(() => !document.querySelector('.chart') || document.querySelector('.chart canvas')); // its library comes last
   await page.waitForFunction(() => [...document.querySelectorAll('script[src], link[rel=stylesheet], link[rel=modulepreload]')].every((n) => performance.getEntriesByName(n.src || n.href).some((e) => e.responseEnd > 0)));
 }
 
@@ -47,6 +48,7 @@ test('no page is heavy, and what is shown stays where it is', async (t) => {
     await visit(at);
     const all = new Map((await files()).map((f) => [f.path.replace(folder, ''), f]));
     assert.ok(all.size > 10, `${at}: only ${[...all.keys()]}`);
+    if (at === 'usage') assert.ok(all.has('lib/uPlot.iife.min.js'), 'the chart is not weighed');
     const [plain, sent] = ['plain', 'sent'].map((kind) => [...all.values()].reduce((sum, f) => sum + f[kind], 0));
     const shifts = await page.evaluate(() => window.shifts);
     const shifted = shifts.reduce((sum, s) => sum + s.by, 0);
