@@ -19,9 +19,8 @@ const upstream = createServer((request, answer) => {
       })));
 });
 
-const config = (port) => `
-providers:
-  openai: { api_key: secret, base_url: "http://127.0.0.1:${port}/v1" }
+const config = (port) => `providers:
+  openai: { api_key: "\${secret:openai}", base_url: "http://127.0.0.1:${port}/v1" }
   gone: { base_url: "http://127.0.0.1:1/v1" }
 models:
   priced:
@@ -32,7 +31,7 @@ models:
 let house, doc, ajv;
 before(async () => {
   await new Promise((done) => upstream.listen(0, '127.0.0.1', done));
-  house = await openHouse(config(upstream.address().port));
+  house = await openHouse(null);
   doc = await house.admin('GET', '/openapi.json');
   ajv = new Ajv({ strict: false, allErrors: true });
   addFormats(ajv);
@@ -111,6 +110,22 @@ async function login(user, password) {
 }
 
 test('requests and answers are as they are described', async () => {
+  const text = config(upstream.address().port);
+  await ask('PUT', '/config/secrets/{name}', { in: { name: 'openai' }, body: { value: 'secret' } });
+  await ask('PUT', '/config/secrets/{name}', { in: { name: 'unused' }, body: { value: 'secret' } });
+  await ask('DELETE', '/config/secrets/{name}', { in: { name: 'unused' } });
+  await ask('POST', '/config/check', { body: { text: text + 'prices: { unknow: refuse }\n' } });
+  await ask('PUT', '/config/document', { body: { text, base: 0, note: 'a vendor' } });
+  await ask('PUT', '/config/document', { body: { text, base: 0 }, status: 409 });
+  await ask('PUT', '/config/providers/{name}', { in: { name: 'lab' }, body: { provider: { base_url: 'http://127.0.0.1:1/v1' }, api_key: 'another' } });
+  await ask('DELETE', '/config/providers/{name}', { in: { name: 'lab' } });
+  await ask('PUT', '/config/models/{id}', { in: { id: 'a/b' }, body: { model: { targets: ['openai/gpt-5'] } } });
+  await ask('DELETE', '/config/models/{id}', { in: { id: 'a/b' } });
+  await ask('POST', '/config/rollback', { body: { version: 1, base: 5 } });
+  if (doc.paths['/providers/{provider}/test']) {
+    await ask('POST', '/providers/{provider}/test', { in: { provider: 'openai' }, body: { model: 'gpt-5' } });
+    await ask('POST', '/providers/{provider}/test', { in: { provider: 'gone' }, body: { model: 'gpt-5' } });
+  }
   await ask('POST', '/teams', { body: { name: 'staff', budgets: ['100/month'] } });
   await ask('POST', '/teams', { body: { name: 'red', parent: 'staff', budgets: [{ amount: 5, period: 'week', zone: 'Europe/Berlin', soft: true }], limits: { rpm: 600 } } });
   await ask('PATCH', '/teams/{team}', { in: { team: 'red' }, body: { limits: { tpm: 100000 } } });
@@ -158,7 +173,7 @@ test('requests and answers are as they are described', async () => {
   const { sessions } = await ask('GET', '/sessions');
 
   // Every other operation that only tells.
-  const names = { key: 'alice', team: 'red', call: calls[0].request_id };
+  const names = { key: 'alice', team: 'red', call: calls[0].request_id, version: '2' };
   const queries = { '/clients': '?model=priced' };
   for (const [path, methods] of Object.entries(doc.paths)) {
     if (methods.get?.responses[200]) await ask('GET', path, { in: names, query: queries[path] });
