@@ -23,7 +23,7 @@ export function Search({ pages, reads, close }) {
     add('/keys', (d) => d.keys.map((/** @type {any} */ k) => ({ kind: 'Key', text: k.name, more: k.prefix + k.id, path: ['keys', k.id] })));
     add('/teams', (d) => d.teams.map((/** @type {any} */ t) => ({ kind: 'Team', text: t.name, path: ['teams', t.id] })));
     if (reads) add('/models', (d) => d.models.map((/** @type {any} */ m) => ({ kind: 'Model', text: m.id, path: ['models', m.id] })));
-    if (reads) add('/providers', (d) => d.providers.map((/** @type {any} */ p) => ({ kind: 'Provider', text: p.name, more: p.base_url, path: ['providers'] })));
+    if (reads) add('/providers', (d) => d.providers.map((/** @type {any} */ p) => ({ kind: 'Provider', text: p.name, more: p.base_url, path: ['providers', p.name] })));
     return () => leave.abort();
   }, []);
   const wanted = text.trim().toLowerCase();
