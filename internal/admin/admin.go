@@ -60,6 +60,8 @@ type API struct {
 	InForce func() (config.Source, error)
 	Try     func(*config.Config) error
 	Found   func() []document.Found
+	// SignOn is how people log in besides passwords; nil is no other way.
+	SignOn func() *SignOn
 	// Forecast tells which targets a call would go to. operation and body may
 	// be empty. It is nil without a running gateway.
 	Forecast func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error)

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/limen-gateway/limen/internal/dialect/openai"
+	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/store"
 )
@@ -81,6 +82,12 @@ func (s *Server) auditedLogin(op *operation, r *request) (any, error) {
 			s.failedLogin(op, r, r.login, e)
 		}
 		return nil, err
+	}
+	if to, ok := document.(*redirect); ok && to.refused != nil {
+		if r.who != nil {
+			s.failedLogin(op, r, &keys.Login{Account: r.who.Name, From: r.who.From}, to.refused)
+		}
+		return document, nil
 	}
 	c := newChange(op, r)
 	c.Status = http.StatusOK

@@ -159,6 +159,9 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		if op.change && op.access.scopes&(keys.ScopeRead|keys.ScopeUsage) != 0 {
 			t.Errorf("%s %s changes something, and may be used to read", op.method, op.path)
 		}
+		if op.path == "/login/oidc/callback" {
+			continue // browsers come back from a provider with a GET
+		}
 		if reads := op.method == "GET" || op.path == "/route" || op.path == "/prices/diff" || op.path == "/config/check"; reads == op.change {
 			t.Errorf("%s %s changes something: %v", op.method, op.path, op.change)
 		}

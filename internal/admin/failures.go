@@ -20,8 +20,11 @@ type failures struct {
 	rows  map[failure]*failedRow
 }
 
-// failure is whose password was not said, and from where.
-type failure struct{ account, address string }
+// failure is who was not let in, from where, and how that is known.
+type failure struct {
+	account, address string
+	via              keys.Via
+}
 
 type failedRow struct {
 	id      string
@@ -52,14 +55,17 @@ func (s *Server) failedLogin(op *operation, r *request, in *keys.Login, refusal 
 	if now.Sub(f.begun) >= failureHour {
 		f.begun, f.rows = now, map[failure]*failedRow{}
 	}
-	what := failure{in.Account, in.From}
+	what := failure{in.Account, in.From, keys.ViaPassword}
+	if r.who != nil {
+		what.via = r.who.Via
+	}
 	if what.account == "" {
 		what.account = nobody
 	}
 	if f.rows[what] == nil && len(f.rows) >= maxFailures {
-		what = failure{everybody, ""}
+		what = failure{account: everybody, via: what.via}
 	}
-	row, evaluated := f.rows[what], refusal.Kind == llm.Unauthenticated
+	row, evaluated := f.rows[what], refusal.Kind != llm.RateLimited
 	if row == nil && !evaluated {
 		return
 	}
@@ -70,7 +76,7 @@ func (s *Server) failedLogin(op *operation, r *request, in *keys.Login, refusal 
 		row = &failedRow{id: newChangeID(now), times: 1, written: now}
 		f.rows[what] = row
 		err = s.api.Store.BeginChange(ctx, &store.Change{
-			ID: row.id, At: now.UnixMilli(), Who: what.account, Via: string(keys.ViaPassword), Address: what.address,
+			ID: row.id, At: now.UnixMilli(), Who: what.account, Via: string(what.via), Address: what.address,
 			Operation: op.method + " " + op.path, Status: openai.Status(refusal),
 		})
 	} else if row.times++; evaluated || now.Sub(row.written) >= countEvery {

@@ -12,6 +12,7 @@ type handler struct {
 	in    reflect.Type // of the body; nil where it reads none
 	out   reflect.Type // of the answer; nil where that is no JSON
 	kinds []string     // media types of such an answer
+	leads bool         // the answer sends a browser elsewhere
 }
 
 // gives is an operation that reads no body. Out is a pointer, so that one
@@ -42,6 +43,11 @@ func takes[In, Out any](serve func(*request, In) (Out, error)) handler {
 // streams is an operation whose answer is of one of some media types.
 func streams(serve func(*request) (stream, error), kinds ...string) handler {
 	return handler{serve: func(r *request) (any, error) { return serve(r) }, kinds: kinds}
+}
+
+// leads is an operation that sends a browser elsewhere.
+func leads(serve func(*request) (*redirect, error)) handler {
+	return handler{serve: func(r *request) (any, error) { return serve(r) }, leads: true}
 }
 
 // partial is a body with members of T, of which those that are absent stay as

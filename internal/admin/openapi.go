@@ -84,25 +84,29 @@ const (
 
 // parameters are what queries may say, by their names.
 var parameters = map[string]schema{
-	"base":     {Type: "string", Format: "uri"},
-	"before":   {Type: "string", Description: "The next of the page before."},
-	"by":       {Type: "array", Items: &schema{Type: "string", Enum: texts(store.Dimensions)}},
-	"cost_min": {Type: "number", Description: "Dollars."},
-	"failed":   {Type: "boolean"},
-	"format":   {Type: "string", Enum: []string{"jsonl", "csv"}},
-	"key":      {Type: "string", Description: "ID or name."},
-	"limit":    {Type: "integer", Minimum: new(1)},
-	"model":    {Type: "string"},
-	"object":   {Type: "string", Description: "A part of what was changed: its ID or name."},
-	"on":       {Type: "string", Description: "What was changed: the first part of the path, such as keys."},
-	"provider": {Type: "string"},
-	"since":    {Type: "string", Description: "A time, or a date such as 2026-01-31."},
-	"status":   {Type: "integer", Minimum: new(100), Maximum: new(599)},
-	"tag":      {Type: "string", Description: "name=value, or a name."},
-	"team":     {Type: "string", Description: "ID or name."},
-	"until":    {Type: "string", Description: "A time, or a date such as 2026-01-31."},
-	"who":      {Type: "string"},
-	"zone":     {Type: "string", Description: "Name of a time zone such as Europe/Berlin."},
+	"base":              {Type: "string", Format: "uri"},
+	"before":            {Type: "string", Description: "The next of the page before."},
+	"by":                {Type: "array", Items: &schema{Type: "string", Enum: texts(store.Dimensions)}},
+	"cost_min":          {Type: "number", Description: "Dollars."},
+	"failed":            {Type: "boolean"},
+	"format":            {Type: "string", Enum: []string{"jsonl", "csv"}},
+	"key":               {Type: "string", Description: "ID or name."},
+	"limit":             {Type: "integer", Minimum: new(1)},
+	"model":             {Type: "string"},
+	"object":            {Type: "string", Description: "A part of what was changed: its ID or name."},
+	"on":                {Type: "string", Description: "What was changed: the first part of the path, such as keys."},
+	"provider":          {Type: "string"},
+	"since":             {Type: "string", Description: "A time, or a date such as 2026-01-31."},
+	"status":            {Type: "integer", Minimum: new(100), Maximum: new(599)},
+	"tag":               {Type: "string", Description: "name=value, or a name."},
+	"team":              {Type: "string", Description: "ID or name."},
+	"until":             {Type: "string", Description: "A time, or a date such as 2026-01-31."},
+	"who":               {Type: "string"},
+	"zone":              {Type: "string", Description: "Name of a time zone such as Europe/Berlin."},
+	"code":              {Type: "string", Description: "What the provider gave for it."},
+	"error":             {Type: "string", Description: "What the provider refused with."},
+	"error_description": {Type: "string"},
+	"state":             {Type: "string", Description: "Which login it ends."},
 }
 
 // Failure is what is answered where an operation was not done.
@@ -211,7 +215,11 @@ func (op *operation) responses(s *schemas) map[string]any {
 	if op.out != nil {
 		done.Content = asJSON(s.of(op.out, inAnswer))
 	}
-	out := map[string]any{"200": done, "default": failed("Unsuccessful"), "401": failed("Unknown"), "403": failed("Forbidden")}
+	status := "200"
+	if op.leads {
+		status, done = "303", &apiResponse{Description: "A browser is sent on."}
+	}
+	out := map[string]any{status: done, "default": failed("Unsuccessful"), "401": failed("Unknown"), "403": failed("Forbidden")}
 	if op.in != nil || op.query != "" {
 		out["400"] = failed("Invalid")
 	}

@@ -38,6 +38,12 @@ func TestOpenAPI(t *testing.T) {
 		if (len(said.Security) == 0) != op.access.unknown || said.Audited != op.change || fmt.Sprint(said.Roles) != fmt.Sprint(op.access.roles) {
 			t.Errorf("%s %s is described as %+v", op.method, op.path, said)
 		}
+		if op.leads {
+			if said.Responses["303"] == nil || said.Responses["200"] != nil {
+				t.Errorf("%s %s does not say that it sends browsers on: %v", op.method, op.path, said.Responses)
+			}
+			continue
+		}
 		if done, _ := said.Responses["200"].(map[string]any); done["content"] == nil || fmt.Sprint(done["content"]) == "map[]" {
 			t.Errorf("%s %s does not say what it answers: %v", op.method, op.path, done)
 		}

@@ -220,7 +220,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, op *operation, who 
 		document, err = op.serve(in)
 	}
 	var body []byte
-	if _, isStream := document.(stream); err == nil && !isStream {
+	if err == nil && isDocument(document) {
 		body, err = json.Marshal(document)
 	}
 	if err != nil {
@@ -235,6 +235,12 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, op *operation, who 
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
+	if out, ok := document.(*redirect); ok {
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Location", out.to)
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
 	if out, ok := document.(stream); ok {
 		h.Set("Content-Type", out.kind)
 		h.Set("Content-Disposition", `attachment; filename="`+out.file+`"`)
@@ -264,6 +270,15 @@ func refuseDocument(w http.ResponseWriter, e *llm.Error, bad *config.Errors) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(openai.Status(e))
 	w.Write(append(body, '\n'))
+}
+
+// isDocument reports whether an answer is one as JSON.
+func isDocument(answer any) bool {
+	switch answer.(type) {
+	case stream, *redirect:
+		return false
+	}
+	return true
 }
 
 // readBody makes the body of a request one that has come.

@@ -17,6 +17,7 @@ type User struct {
 	Team     string    `json:"team,omitempty"` // name
 	Password string    `json:"password,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
+	Via      string    `json:"via"` // password or oidc: how the user logs in
 	// LastLogin is told where users are listed.
 	LastLogin time.Time `json:"last_login,omitzero"`
 }
@@ -27,7 +28,7 @@ type UserList struct {
 }
 
 func (a *API) newUser(u *store.User) *User {
-	return &User{ID: u.ID, Name: u.Name, Role: keys.Role(u.Role), Team: a.teamName(u.TeamID), Created: fromMs(u.Created)}
+	return &User{ID: u.ID, Name: u.Name, Role: keys.Role(u.Role), Team: a.teamName(u.TeamID), Created: fromMs(u.Created), Via: u.Via}
 }
 
 func (a *API) listUsers(r *request) (*UserList, error) {
@@ -39,7 +40,7 @@ func (a *API) listUsers(r *request) (*UserList, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &UserList{[]User{{ID: keys.AdminUser, Name: keys.AdminUser, Role: keys.Owner}}}
+	out := &UserList{[]User{{ID: keys.AdminUser, Name: keys.AdminUser, Role: keys.Owner, Via: store.ViaPassword}}}
 	for i := range rows {
 		out.Users = append(out.Users, *a.newUser(&rows[i]))
 	}

@@ -116,6 +116,11 @@ func TestUsers(t *testing.T) {
 		{"POST", "/users", `{"name":"x","role":"owner","team":"research"}`, "Only members have a team"},
 		{"POST", "/users", `{"name":"x","role":"owner","password":"short"}`, "at least 8 characters"},
 		{"POST", "/users", `{"name":"bob","role":"member","team":"research","password":"long enough"}`, `"team":"research"`},
+		{"POST", "/users", `{"name":"x","role":"viewer","via":"magic"}`, "by password or by oidc, not by"},
+		{"POST", "/users", `{"name":"x","role":"viewer","via":"oidc","password":"long enough"}`, "no password here"},
+		{"POST", "/users", `{"name":"eve@example.com","role":"viewer","via":"oidc"}`, `"name":"eve@example.com","role":"viewer","created"`},
+		{"PATCH", "/users/eve@example.com", `{"password":"long enough"}`, "no password here"},
+		{"DELETE", "/users/eve@example.com", "", `"via":"oidc"`},
 		{"PATCH", "/users/ann", `{"password":""}`, "at least 8 characters"},
 		{"PATCH", "/users/ann", `{"role":"member","team":"t1"}`, `"role":"member","team":"research"`},
 		{"PATCH", "/users/ann", `{"role":"admin"}`, `"role":"admin","created"`},
@@ -124,7 +129,7 @@ func TestUsers(t *testing.T) {
 		{"DELETE", "/teams/research", "", "The team research has members: user bob."},
 		{"DELETE", "/users/bob", "", `"name":"bob"`},
 		{"DELETE", "/users/bob", "", "There is no user"},
-		{"GET", "/users", "", `{"users":[{"id":"admin","name":"admin","role":"owner"},{"id":"user_`},
+		{"GET", "/users", "", `{"users":[{"id":"admin","name":"admin","role":"owner","via":"password"},{"id":"user_`},
 		{"GET", "/sessions", "", `{"sessions":[]}`},
 	} {
 		w := httptest.NewRecorder()

@@ -34,6 +34,7 @@ import (
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/route"
+	"github.com/limen-gateway/limen/internal/signon"
 	"github.com/limen-gateway/limen/internal/telemetry"
 )
 
@@ -81,6 +82,8 @@ type app struct {
 	gateway *gateway.Gateway
 	alerts  *alert.Sender
 	arrived arrivals.Log
+	signOn  atomic.Pointer[admin.SignOn] // nil: nobody does
+	asks    *signon.Client               // the provider
 	config  atomic.Pointer[config.Config]
 	watcher *config.Watcher
 	status  atomic.Pointer[status]
@@ -130,6 +133,9 @@ func Run(ctx context.Context, opts Options) (err error) {
 	defer a.catalog.Close()
 	names := func() []string { return hosts(a.config.Load(), listener.Addr()) }
 	api := a.adminAPI(localBase(cfg, listener.Addr()), names)
+	if a.asks, err = signon.New(a.data.SignOn, "limen/"+opts.Version); err != nil {
+		return err
+	}
 	a.gateway = gateway.New(gateway.Parts{
 		Keys: a.data.Keys, Admin: a.data.Admin, Models: a.catalog, Router: a.router, Ledger: a.data.Ledger, Health: a, Log: a.log,
 		Calls: telemetry.NewCallLog(logs, format, &a.level),
@@ -216,6 +222,7 @@ func (a *app) adminAPI(localURL string, names func() []string) *admin.Server {
 		KeyPrefix: func() string { return a.config.Load().Keys.Prefix },
 		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
 		Reload:    a.watcher.Now,
+		SignOn:    a.signOn.Load,
 		Documents: a.data.Documents, ConfigFile: a.opts.ConfigPath, InForce: a.inForce, Try: a.try, Found: a.foundDocuments,
 		Forecast: func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error) {
 			return a.gateway.Forecast(ctx, &gateway.Inquiry{Key: key, Model: model, Operation: operation, Header: header, Body: body})

@@ -34,6 +34,7 @@ type Data struct {
 	Operators *keys.Operators
 	Ledger    *ledger.Ledger
 	Seal      seal.Key // of what clients carry from turn to turn
+	SignOn    []byte   // the secret of what browsers keep while somebody logs in
 	State     *state.Keeper
 	Documents *document.Keeper // the configuration, where no file has it
 
@@ -69,7 +70,7 @@ func OpenData(ctx context.Context, dir, databaseURL string, log *slog.Logger) (d
 	if err != nil {
 		return d, err
 	}
-	d.Seal = seal.NewKey([]byte(secret))
+	d.Seal, d.SignOn = seal.NewKey([]byte(secret)), []byte(secret)
 	key, apart, err := d.stateKey(ctx, databaseURL)
 	if err != nil {
 		return d, err

@@ -620,6 +620,10 @@ export interface SessionList {
   sessions: Session[];
 }
 
+export interface Sign {
+  name: string;
+}
+
 export interface Status {
   local_url?: string;
   usage_records_pending: number;
@@ -743,6 +747,7 @@ export interface User {
   password?: string;
   role: 'owner' | 'admin' | 'viewer' | 'member';
   team?: string;
+  via: string;
 }
 
 export interface UserChange {
@@ -778,6 +783,11 @@ export interface Versions {
   versions: Version[];
 }
 
+export interface WaysIn {
+  oidc?: Sign;
+  password: boolean;
+}
+
 export interface Who {
   user: Person;
 }
@@ -799,6 +809,7 @@ type Told<Path extends string> =
   Path extends '/config/secrets' ? SecretList :
   Path extends '/config/versions' ? Versions :
   Path extends '/keys' ? KeyList :
+  Path extends '/login' ? WaysIn :
   Path extends '/models' ? ModelList :
   Path extends '/openapi.json' ? Record<string, any> :
   Path extends '/prices' ? PriceList :
