@@ -19,7 +19,7 @@ DIST    := $(CURDIR)/dist
 
 # A checkout that belongs to somebody else has no revision that Go may read;
 # only the binary that is kept needs one.
-check unit tokenizers mcp e2e-sdk e2e-clients e2e-console fuzz soak vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
+check unit tokenizers mcp e2e-sdk e2e-oidc e2e-clients e2e-console fuzz soak vuln postgres bench cover: export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .PHONY: help
 help: ## list the targets
@@ -35,7 +35,7 @@ run: ## run the gateway, as 'go run .' does
 
 .PHONY: test
 test: ## install what the tests need and run everything
-	@start=$$SECONDS; $(MAKE) deps check types unit tokenizers mcp e2e-sdk e2e-clients e2e-console postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
+	@start=$$SECONDS; $(MAKE) deps check types unit tokenizers mcp e2e-sdk e2e-oidc e2e-clients e2e-console postgres fuzz vuln; printf '\n== all of it: ok, %d s\n' $$((SECONDS - start))
 
 .PHONY: deps
 deps: ## install what the tests need and is not there
@@ -69,6 +69,10 @@ mcp: ## the calls of tools against servers of the official Go SDK
 .PHONY: e2e-sdk
 e2e-sdk: ## the official Go SDK against the gateway
 	$(STEP) 'Go SDK' bash -c 'cd internal/e2e/sdk && go vet ./... && go test -count=1 ./...'
+
+.PHONY: e2e-oidc
+e2e-oidc: ## single sign-on at a provider of OpenID Connect
+	$(STEP) 'OpenID Connect' bash -c 'cd internal/e2e/oidc && go vet ./... && go test -count=1 ./...'
 
 .PHONY: e2e-clients
 e2e-clients: $(CLIENTS)/node_modules/.package-lock.json ## the clients that people use against the gateway
