@@ -87,7 +87,8 @@ $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 e2e-console: $(CONSOLE)/node_modules/.package-lock.json ## the web console in a browser
 	$(STEP) 'Chromium' .ci/need chromium chromium
 	$(STEP) 'build for the console' env CGO_ENABLED=0 go build -o $(DIST)/ . ./internal/e2e/upstream/fakeupstream
-	$(STEP) 'console' bash -c 'CHROMIUM_BIN=$$(command -v chromium) && cd $(CONSOLE) && LIMEN_BIN=$(DIST)/limen FAKEUPSTREAM_BIN=$(DIST)/fakeupstream CHROMIUM_BIN=$$CHROMIUM_BIN npm test'
+	$(STEP) 'build a provider of OpenID Connect' env -C internal/e2e/oidc go build -o $(DIST)/oidcprovider ./serve
+	$(STEP) 'console' bash -c 'CHROMIUM_BIN=$$(command -v chromium) && cd $(CONSOLE) && LIMEN_BIN=$(DIST)/limen FAKEUPSTREAM_BIN=$(DIST)/fakeupstream OIDC_BIN=$(DIST)/oidcprovider CHROMIUM_BIN=$$CHROMIUM_BIN npm test'
 
 .PHONY: types
 types: $(CONSOLE)/node_modules/.package-lock.json ## the types of the web console

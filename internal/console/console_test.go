@@ -231,7 +231,7 @@ func (s *site) follow(t *testing.T, name string, seen map[string]bool) {
 func TestPreload(t *testing.T) {
 	s := load()
 	page := string(s.index.plain)
-	for _, name := range []string{"main.js", "html.js", "pages/login.js", "lib/preact.mjs", "lib/signals-core.mjs"} {
+	for _, name := range []string{"main.js", "html.js", "ui.js", "lib/preact.mjs", "lib/signals-core.mjs"} {
 		if !strings.Contains(page, `<link rel="modulepreload" href="`+s.folder+"/"+name+`">`) {
 			t.Errorf("%s is not preloaded: %s", name, page)
 		}

@@ -3,7 +3,6 @@ import { call, user } from './api.js';
 import { html, render, signal, useEffect, useRef, useState } from './html.js';
 import { link, route } from './route.js';
 import { Problem, said, say } from './ui.js';
-import { Login } from './pages/login.js';
 
 /** All but members, who see what is their team's. */
 const readers = ['owner', 'admin', 'viewer'];
@@ -63,9 +62,11 @@ async function search() {
 function App() {
   useEffect(() => { begin(); }, []);
   if (user.value === undefined) return html`<div class="loading" role="status"><span class="away">Loading</span></div>`;
-  if (user.value === null) return html`<${Login} problem=${problem.value} />`;
+  if (user.value === null) return html`<${Entry} />`;
   return html`<${Shell} />`;
 }
+
+const outdated = 'This page could not be fetched. Limen may have been updated.';
 
 /** begin finds out who is there, or logs in by the link that a first start shows. */
 async function begin() {
@@ -83,6 +84,15 @@ async function begin() {
 
 const problem = signal(/** @type {Error|null} */ (null));
 
+/** Entry is the way in, which is fetched when somebody has to take it. */
+function Entry() {
+  const [Login, found] = useState(/** @type {typeof import('./pages/login.js').Login|null} */ (null));
+  const [failed, setFailed] = useState(false);
+  useEffect(() => { import('./pages/login.js').then((m) => found(() => m.Login), () => setFailed(true)); }, []);
+  if (failed) return html`<${Problem} error=${new Error(outdated)} retry=${() => location.reload()} />`;
+  return Login ? html`<${Login} problem=${problem.value} />` : html`<div class="loading" role="status"><span class="away">Loading</span></div>`;
+}
+
 function Shell() {
   const name = route.value.path[0] ?? first();
   const page = pageOf(name);
@@ -92,7 +102,7 @@ function Shell() {
     menu.value = false;
     setFailed(null);
     if (!page || !may(page) || loaded[name]) return;
-    page.load().then((m) => { loaded[name] = m.default; shown(name); }, () => setFailed(new Error('This page could not be fetched. Limen may have been updated.')));
+    page.load().then((m) => { loaded[name] = m.default; shown(name); }, () => setFailed(new Error(outdated)));
   }, [name]);
   const fresh = useRef(true);
   useEffect(() => {
