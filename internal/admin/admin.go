@@ -62,6 +62,9 @@ type API struct {
 	Found   func() []document.Found
 	// SignOn is how people log in besides passwords; nil is no other way.
 	SignOn func() *SignOn
+	// Trial has a provider answer a call, by a model that may be empty. It is nil
+	// without a running gateway.
+	Trial func(ctx context.Context, provider, model string) (*Trial, error)
 	// Forecast tells which targets a call would go to. operation and body may
 	// be empty. It is nil without a running gateway.
 	Forecast func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error)

@@ -78,6 +78,8 @@ func (a *API) table() []operation {
 
 		{"GET", "/models", seesConfig, false, gives(a.listModels), "", "what is offered, and how it stands with its targets"},
 		{"GET", "/providers", seesConfig, false, gives(a.listProviders), "", "how it stands with upstreams"},
+		{"POST", "/providers/{provider}/test", setsConfig, true, takes(a.tryProvider), "", "have a provider answer a small call, which is recorded"},
+		{"GET", "/vendors", seesConfig, false, gives(a.listVendors), "", "the vendors that are known, to set them up as providers"},
 		{"POST", "/refresh", setsConfig, true, takes(a.refresh), "", "take newer facts about models, or undo it"},
 		{"POST", "/route", seesConfig, false, takes(a.route), "", "where a call would go"},
 		{"GET", "/clients", seesConfig, false, gives(a.listClients), "base model", "the settings of clients"},

@@ -223,7 +223,7 @@ func (a *app) adminAPI(localURL string, names func() []string) *admin.Server {
 		Config:    func() ([]byte, error) { return a.config.Load().RedactedJSON() },
 		Reload:    a.watcher.Now,
 		SignOn:    a.signOn.Load,
-		Documents: a.data.Documents, ConfigFile: a.opts.ConfigPath, InForce: a.inForce, Try: a.try, Found: a.foundDocuments,
+		Documents: a.data.Documents, ConfigFile: a.opts.ConfigPath, InForce: a.inForce, Try: a.try, Found: a.foundDocuments, Trial: a.trial,
 		Forecast: func(ctx context.Context, key *keys.Key, model, operation string, header http.Header, body []byte) (*route.Forecast, error) {
 			return a.gateway.Forecast(ctx, &gateway.Inquiry{Key: key, Model: model, Operation: operation, Header: header, Body: body})
 		},

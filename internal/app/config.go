@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/limen-gateway/limen/internal/admin"
 	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/document"
 	"github.com/limen-gateway/limen/internal/ledger"
@@ -190,4 +191,16 @@ func (a *app) foundDocuments() []document.Found {
 		list = append(list, document.Found{Name: p.Name, Value: value})
 	}
 	return list
+}
+
+// trial has a provider answer a call.
+func (a *app) trial(ctx context.Context, name, model string) (*admin.Trial, error) {
+	t, err := a.gateway.Try(ctx, name, model)
+	if err != nil {
+		return nil, err
+	}
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return &admin.Trial{
+		OK: t.Err == "", Model: t.Model, Answer: t.Answer, Error: t.Err, Status: t.Status, FirstToken: ms(t.FirstToken), Total: ms(t.Total),
+	}, nil
 }

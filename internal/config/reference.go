@@ -167,7 +167,10 @@ var scheme = regexp.MustCompile(`^(?i:bearer|basic|token|key|apikey)?[ :=]*$`)
 // revealing reports whether a value holds something of a secret itself, besides references to it.
 func revealing(value string) bool {
 	rest := reference.ReplaceAllStringFunc(value, func(ref string) string {
-		return submatches(ref, reference.FindStringSubmatchIndex(ref)).text
+		if parts := submatches(ref, reference.FindStringSubmatchIndex(ref)); parts.operator == ":-" {
+			return parts.text
+		}
+		return ""
 	})
 	return !scheme.MatchString(rest)
 }

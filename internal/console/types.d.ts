@@ -393,6 +393,10 @@ export interface NewTeam {
   parent?: string;
 }
 
+export interface NewTrial {
+  model?: string;
+}
+
 export interface NewUser {
   name: string;
   password?: string;
@@ -676,6 +680,16 @@ export interface TokenList {
   tokens: Token[];
 }
 
+export interface Trial {
+  answer?: string;
+  error?: string;
+  first_token_ms?: number;
+  model?: string;
+  ok: boolean;
+  status?: number;
+  total_ms?: number;
+}
+
 export interface Usage {
   by: ('hour' | 'day' | 'week' | 'month' | 'key' | 'team' | 'model' | 'provider' | 'upstream_model' | 'tag')[];
   bytes_in: number;
@@ -760,6 +774,18 @@ export interface UserList {
   users: User[];
 }
 
+export interface Vendor {
+  base_url: string;
+  key_env: string[];
+  name: string;
+  speaks: string[];
+  title: string;
+}
+
+export interface VendorList {
+  vendors: Vendor[];
+}
+
 export interface Version {
   at: string;
   by: string;
@@ -822,6 +848,7 @@ type Told<Path extends string> =
   Path extends '/usage' ? Usage :
   Path extends '/usage/latency' ? Latency :
   Path extends '/users' ? UserList :
+  Path extends '/vendors' ? VendorList :
   Path extends `/calls/${string}` ? CallDetails :
   Path extends `/config/versions/${string}` ? VersionText :
   Path extends `/keys/${string}` ? Key :

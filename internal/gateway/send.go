@@ -23,6 +23,9 @@ var _ route.Viewer = (*keys.Key)(nil)
 // resolve finds the model that a call asks for. What is unknown right after a
 // start may be in a list that has yet to come.
 func (g *Gateway) resolve(c *Call) (err error) {
+	if c.model != nil { // of a trial, which asks for one target
+		return nil
+	}
 	if c.model = g.models.Table().Find(c.Key, c.Request.Model); c.model == nil {
 		g.models.Await()
 		c.model, err = g.models.Table().Resolve(c.Key, c.Request.Model)

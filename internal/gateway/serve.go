@@ -18,13 +18,18 @@ func (g *Gateway) call(x *exchange, d Door) (failed *llm.Error) {
 	c.meters = x.key.Meters
 	g.comes(x, true)
 	defer c.end()
-	g.metrics.Begin()
 	defer func() { failed = c.Err }()
+	g.carryOut(c, x, x.r)
+	return nil
+}
+
+// carryOut makes a call that is set up, to its end.
+func (g *Gateway) carryOut(c *Call, x *exchange, r *http.Request) {
+	g.metrics.Begin()
 	defer g.finish(c, x) // also when a panic goes by
-	if err := g.serve(c, x.r); err != nil {
+	if err := g.serve(c, r); err != nil {
 		g.fail(c, err)
 	}
-	return nil
 }
 
 // begin sets the record of a call up.
