@@ -93,6 +93,7 @@ func (e *env) openData(ctx context.Context, dir, path string, cfg *config.Config
 	api := admin.NewServer(&admin.API{
 		Keys: data.Keys, Books: data.Books, Operators: data.Operators, Ledger: data.Ledger, Store: data.Store, Log: log, Version: e.version.Release,
 		KeyPrefix: func() string { return cfg.Keys.Prefix }, Documents: data.Documents, ConfigFile: path,
+		Config: func() ([]byte, error) { return cfg.RedactedJSON() },
 	})
 	return &client{
 		base: "http://limen", where: "the data directory " + dir, http: &http.Client{Transport: within{api.Local(keys.ViaDirectory)}},

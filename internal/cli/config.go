@@ -1,14 +1,20 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/limen-gateway/limen/internal/admin"
+	"github.com/limen-gateway/limen/internal/app"
 	"github.com/limen-gateway/limen/internal/config"
+	"github.com/limen-gateway/limen/internal/store"
 )
 
 func (e *env) configCommand() *cobra.Command {
@@ -19,7 +25,7 @@ func (e *env) configCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(e.configCheck(), e.configShow(), e.configSchema(), e.configInit(), e.configReload())
+	c.AddCommand(e.configCheck(), e.configShow(), e.configSchema(), e.configInit(), e.configReload(), e.configHistory(), e.configApply(), e.configRollback(), e.configSecret())
 	return c
 }
 
@@ -34,15 +40,20 @@ func (e *env) configCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check a configuration; every problem is shown with its place",
-		Long:  "Check reads the configuration that serve would use, or FILE, as strictly as serve does.\nIt exits with 2 when it has a problem.",
+		Long:  "Check reads the configuration that serve would use, a file or the one in the store, or FILE, as strictly as serve does.\nIt exits with 2 when it has a problem.",
 		Example: `  limen config check
   limen config check limen.yaml --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				e.configPath = args[0]
 			}
 			_, path, err := e.load()
+			if err == nil && path == "" {
+				if found, err := e.checkStored(c.Context()); found || err != nil {
+					return err
+				}
+			}
 			var bad *config.Errors
 			switch {
 			case errors.As(err, &bad) && e.json:
@@ -66,10 +77,15 @@ func (e *env) configShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Show the configuration in force, with defaults, without secrets",
 		Example: "  limen config show", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			cfg, _, err := e.load()
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, path, err := e.load()
 			if err != nil {
 				return err
+			}
+			if path == "" {
+				if found, err := e.showStored(c.Context()); found || err != nil {
+					return err
+				}
 			}
 			render := cfg.RedactedYAML
 			if e.json {
@@ -83,6 +99,50 @@ func (e *env) configShow() *cobra.Command {
 			return err
 		},
 	}
+}
+
+// checkStored checks the document of the store, if there is one.
+func (e *env) checkStored(ctx context.Context) (found bool, err error) {
+	return e.stored(ctx, func(api *client, d *admin.Document) error {
+		var out admin.Checked
+		if err := api.do(ctx, "POST", "/config/check", admin.Check{Text: &d.Text}, &out); err != nil {
+			return err
+		}
+		name := fmt.Sprintf("version %d in the store", d.Version)
+		if !out.OK {
+			bad := &config.Errors{Problems: out.Problems}
+			if e.json {
+				writeJSON(e.stdout, checked{File: name, Problems: out.Problems})
+			}
+			return &exitError{code: exitUsage, silent: e.json, err: bad}
+		}
+		return e.print(checked{File: name, OK: true, Problems: []config.Problem{}}, func(w io.Writer) { fmt.Fprintf(w, "The configuration, %s, is good.\n", name) })
+	})
+}
+
+// showStored shows what the document of the store means, if there is one.
+func (e *env) showStored(ctx context.Context) (found bool, err error) {
+	return e.stored(ctx, func(api *client, _ *admin.Document) error {
+		var text json.RawMessage
+		if err := api.do(ctx, "GET", "/config", nil, &text); err != nil {
+			return err
+		}
+		if e.json {
+			return writeJSON(e.stdout, text)
+		}
+		out, err := config.YAML(text)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.stdout, string(out))
+		return err
+	})
+}
+
+// hasData reports whether a data directory was made.
+func (e *env) hasData() bool {
+	_, err := os.Stat(filepath.Join(app.DataDir(setting(e.data, "LIMEN_DATA"), ""), store.FileName))
+	return err == nil
 }
 
 func (e *env) configSchema() *cobra.Command {
@@ -123,7 +183,7 @@ func (e *env) configInit() *cobra.Command {
 
 func (e *env) configReload() *cobra.Command {
 	return &cobra.Command{
-		Use: "reload", Short: "Make a running gateway take its configuration file again",
+		Use: "reload", Short: "Make a running gateway take its configuration again",
 		Example: "  limen config reload", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return e.with(c.Context(), func(api *client) error {

@@ -29,6 +29,15 @@ func (c *Config) RedactedJSON() ([]byte, error) {
 	return indented.Bytes(), nil
 }
 
+// YAML is RedactedJSON as RedactedYAML.
+func YAML(text []byte) ([]byte, error) {
+	n, err := nodeOfJSON(text)
+	if err != nil || n == nil {
+		return nil, err
+	}
+	return yaml.Dump(n, yaml.WithIndent(2), yaml.WithUnicode(true))
+}
+
 // render writes a value as the document would have it, or gives nil for what is empty.
 func render(v reflect.Value) *yaml.Node {
 	switch kindOf(v.Type()) {
