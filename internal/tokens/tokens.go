@@ -17,9 +17,9 @@ type Tokenizer struct {
 
 // Written by the module in ./genvocabulary, which says where they are from.
 var (
-	//go:embed o200k_base.gz
+	//go:embed o200k_base.bz2
 	o200kPacked []byte
-	//go:embed cl100k_base.gz
+	//go:embed cl100k_base.bz2
 	cl100kPacked []byte
 )
 

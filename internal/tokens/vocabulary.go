@@ -2,7 +2,7 @@ package tokens
 
 import (
 	"bytes"
-	"compress/gzip"
+	"compress/bzip2"
 	"encoding/binary"
 	"hash/maphash"
 	"io"
@@ -36,11 +36,7 @@ const maxUnpacked = 8 << 20
 // unpack reads what the generator has written: the number of tokens, their
 // lengths, a byte each, and their texts.
 func unpack(packed []byte) *vocabulary {
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		panic(err)
-	}
-	all, err := io.ReadAll(io.LimitReader(z, maxUnpacked))
+	all, err := io.ReadAll(io.LimitReader(bzip2.NewReader(bytes.NewReader(packed)), maxUnpacked))
 	if err != nil {
 		panic(err)
 	}

@@ -11,4 +11,6 @@ require (
 
 require github.com/dlclark/regexp2/v2 v2.5.1
 
+require github.com/dsnet/compress v0.0.1
+
 replace github.com/limen-gateway/limen => ../../..

