@@ -122,10 +122,9 @@ test('requests and answers are as they are described', async () => {
   await ask('PUT', '/config/models/{id}', { in: { id: 'a/b' }, body: { model: { targets: ['openai/gpt-5'] } } });
   await ask('DELETE', '/config/models/{id}', { in: { id: 'a/b' } });
   await ask('POST', '/config/rollback', { body: { version: 1, base: 5 } });
-  if (doc.paths['/providers/{provider}/test']) {
-    await ask('POST', '/providers/{provider}/test', { in: { provider: 'openai' }, body: { model: 'gpt-5' } });
-    await ask('POST', '/providers/{provider}/test', { in: { provider: 'gone' }, body: { model: 'gpt-5' } });
-  }
+  await ask('GET', '/config/versions/{version}', { in: { version: '1' } });
+  await ask('POST', '/providers/{provider}/test', { in: { provider: 'openai' }, body: { model: 'gpt-5' } });
+  await ask('POST', '/providers/{provider}/test', { in: { provider: 'gone' }, body: { model: 'gpt-5' } });
   await ask('POST', '/teams', { body: { name: 'staff', budgets: ['100/month'] } });
   await ask('POST', '/teams', { body: { name: 'red', parent: 'staff', budgets: [{ amount: 5, period: 'week', zone: 'Europe/Berlin', soft: true }], limits: { rpm: 600 } } });
   await ask('PATCH', '/teams/{team}', { in: { team: 'red' }, body: { limits: { tpm: 100000 } } });
@@ -154,24 +153,13 @@ test('requests and answers are as they are described', async () => {
   await ask('GET', '/calls', { query: '?failed=true&since=2020-01-01&status=404&cost_min=0' });
   await ask('GET', '/usage', { query: '?by=key,model,day,team,tag&zone=Europe/Berlin' });
   await ask('GET', '/usage/export', { query: '?format=csv' });
-  const lines = (await ask('GET', '/usage/export')).trim().split('\n');
+  const lines = (await ask('GET', '/usage/export', { query: '?key=alice' })).trim().split('\n');
   assert.equal(lines.length, 4);
   for (const line of lines) fits(JSON.parse(line), ['components', 'schemas', 'Call'], 'a line of the export');
   await ask('POST', '/prices/reprice', { body: { since: '2020-01-01', dry_run: true } });
   await ask('POST', '/route', { body: { model: 'priced', key: 'alice', body: { model: 'priced', messages: [{ role: 'user', content: 'Hello' }] } } });
   await ask('POST', '/config/reload');
   await ask('POST', '/config/check', { body: { text: 'lisen: a' } });
-  const refused = { in: { name: 'lab', id: 'fast', version: '1' }, status: 409 }; // a file has the configuration
-  await ask('PUT', '/config/document', { ...refused, body: { text: '', base: 0 } });
-  await ask('POST', '/config/rollback', { ...refused, body: { version: 1, base: 0 } });
-  for (const path of ['/config/providers/{name}', '/config/models/{id}']) {
-    await ask('PUT', path, { ...refused, body: path.includes('models') ? { model: {} } : { provider: {} } });
-    await ask('DELETE', path, { ...refused, body: {} });
-  }
-  await ask('GET', '/config/versions/{version}', { ...refused, status: 404 });
-  await ask('PUT', '/config/secrets/{name}', { ...refused, body: { value: 'secret' }, status: 200 });
-  await ask('DELETE', '/config/secrets/{name}', { ...refused, status: 200 });
-  await ask('POST', '/providers/{provider}/test', { in: { provider: 'gone' }, body: {} });
   await ask('POST', '/refresh', { body: { undo: true } });
 
   const user = await ask('POST', '/users', { body: { name: 'bob', role: 'member', team: 'red' } });
