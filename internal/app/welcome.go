@@ -90,7 +90,7 @@ func (a *app) describeProviders(cfg *config.Config, out *strings.Builder) {
 		found = "there is only the one that says back what it hears"
 	}
 	fmt.Fprintf(out, "\nNo provider is configured, so %s.\n"+
-		"Set a vendor's key, such as OPENAI_API_KEY, and start again; or write limen.yaml ('limen config init').\n", found)
+		"Add one in the console, under Providers; or set a vendor's key, such as OPENAI_API_KEY, and start again.\n", found)
 }
 
 // publicBase is the base URL for clients, as far as it is known here.

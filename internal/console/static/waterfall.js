@@ -24,8 +24,8 @@ export function Waterfall({ of }) {
   return html`
     <p class="note">${why(steps)}</p>
     <ol class="falls">${steps.map((s) => {
-      const took = s.took_ms ?? 0;
       const ok = s.result === 'ok';
+      const took = s.took_ms || (ok ? Math.max(0, of.first_byte_ms - s.at_ms) : 0); // what answered has no time of its own
       const end = s.at_ms + took;
       return html`
         <li class=${!s.tried ? 'skipped' : ok ? 'ok' : 'failed'}>
