@@ -76,6 +76,9 @@ func printChanges(w io.Writer, changes []admin.Change) {
 		if c.Status != 0 {
 			status = strconv.Itoa(c.Status)
 		}
+		if c.Times > 1 {
+			status += fmt.Sprintf(" (%d times)", c.Times)
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Time.Format(time.RFC3339), c.Who, c.Via, orDash(c.From), status,
 			c.Operation, orDash(c.Object), orDash(strings.Join(c.Members, ", ")))
 	}
