@@ -252,6 +252,10 @@ func (d *decoder) leaf(n *yaml.Node, v reflect.Value, f field) {
 		})
 		return
 	}
+	if problem := misplaced(n.Value, isSecret(v.Type())); d.stored && problem != nil {
+		d.report(n, d.columnOf(n, problem.ref), problem.message, func() string { return problem.hint })
+		return
+	}
 	text, expanded, problem := d.expand(n.Value)
 	d.expanded[n] = expanded
 	if problem != nil {

@@ -156,6 +156,29 @@ func (r resolver) resolveSecret(name string) (string, *unresolved) {
 	return value, nil
 }
 
+// ownVariables is what the names of the gateway's own variables begin with.
+const ownVariables = "LIMEN_"
+
+// misplaced finds a reference that has no place in a document of the store. Who writes that need not be let at the machine:
+// so the files there are not read, the gateway's own variables neither, and nothing is put where clients are shown it.
+func misplaced(value string, secret bool) *unresolved {
+	for _, match := range reference.FindAllStringSubmatchIndex(value, -1) {
+		if match[0] > 0 && value[match[0]-1] == '$' {
+			continue // $${ is a plain ${
+		}
+		ref, text := submatches(value, match), value[match[0]:match[1]]
+		switch {
+		case !secret:
+			return &unresolved{ref: text, message: "only secrets can be referred to by a document of the store", hint: "write the value itself"}
+		case ref.file != "":
+			return &unresolved{ref: text, message: "a document of the store reads no files", hint: "keep it with 'limen config secret set NAME', and write ${secret:NAME}"}
+		case strings.HasPrefix(ref.name, ownVariables):
+			return &unresolved{ref: text, message: "the gateway's own variables cannot be referred to by a document of the store"}
+		}
+	}
+	return nil
+}
+
 // ValidSecretName reports whether ${secret:…} can name a secret so.
 func ValidSecretName(name string) bool { return wholeSecretName.MatchString(name) }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -38,6 +39,7 @@ import (
 //	                         a file; -key none sends none; PATH is below the gateway's root
 //	await STATUS …           http, until it gets that status
 //	take NAME REGEXP         sets a variable to what REGEXP's group finds in stdout
+//	fill NAME FILE…          writes a variable's value into files, for ${NAME}
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -56,6 +58,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"upstream": command((*story).upstream), "asked": command((*story).asked), "gateway": command((*story).gateway),
 			"http": command((*story).http), "await": command((*story).await), "take": command((*story).take),
+			"fill": command((*story).fill),
 		},
 	})
 }
@@ -310,5 +313,19 @@ func (s *story) take(ts *testscript.TestScript, args []string) error {
 		return fmt.Errorf("stdout does not match %q", args[1])
 	}
 	ts.Setenv(args[0], m[1])
+	return nil
+}
+
+// fill writes the value of a variable into files, where they have ${NAME}.
+func (s *story) fill(ts *testscript.TestScript, args []string) error {
+	if len(args) < 2 {
+		return errors.New("usage: fill NAME FILE...")
+	}
+	for _, name := range args[1:] {
+		text := strings.ReplaceAll(ts.ReadFile(name), "${"+args[0]+"}", ts.Getenv(args[0]))
+		if err := os.WriteFile(ts.MkAbs(name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
 	return nil
 }
