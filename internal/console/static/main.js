@@ -187,4 +187,7 @@ function Theme() {
     </fieldset>`;
 }
 
+// What the back button restores may be somebody else's by now.
+addEventListener('pageshow', (e) => { if (e.persisted) location.reload(); });
+
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));
