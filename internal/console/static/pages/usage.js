@@ -53,7 +53,7 @@ export default function Usage() {
   const [range, , days, unit] = ranges.find(([name]) => name === q.get('range')) ?? ranges[1];
   const [by, title] = groups.find(([name]) => name === q.get('by')) ?? groups[0];
   const show = q.get('show') ?? '';
-  const measure = measures[show] ?? measures.cost;
+  const measure = Object.hasOwn(measures, show) ? measures[show] : measures.cost;
   const only = Object.fromEntries(narrow.map((name) => [name, q.get(name)]));
   const filter = { ...only, since: daysAgo(days), zone };
   const path = query({ ...filter, by });
