@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -92,22 +93,34 @@ func loginCookieOf(value string, maxAge int) string {
 	return c.String()
 }
 
+// signingOn is a step of single sign-on, which says where the browser goes from
+// there. Where it fails, that is the login page.
+func (a *API) signingOn(step func(r *request, set *SignOn, base string) (to string, err error)) func(*request) (*redirect, error) {
+	return func(r *request) (*redirect, error) {
+		set, err := a.signOn()
+		if err != nil {
+			return nil, err
+		}
+		base, err := set.base(r)
+		if err != nil {
+			return a.notIn(r, base, err), nil
+		}
+		to, err := step(r, set, base)
+		if err != nil {
+			return a.notIn(r, base, err), nil
+		}
+		return &redirect{to: to}, nil
+	}
+}
+
 // beginSignOn sends a browser to the provider.
-func (a *API) beginSignOn(r *request) (*redirect, error) {
-	set, err := a.signOn()
-	if err != nil {
-		return nil, err
-	}
-	base, err := set.base(r)
-	if err != nil {
-		return a.notIn(r, "", err), nil
-	}
+func (a *API) beginSignOn(r *request, set *SignOn, base string) (string, error) {
 	to, sealed, err := set.Client.Begin(r.Context(), set.Settings, base+callback)
 	if err != nil {
-		return a.notIn(r, base, err), nil
+		return "", err
 	}
 	r.header.Add("Set-Cookie", loginCookieOf(sealed, int(signon.Lasts.Seconds())))
-	return &redirect{to: to}, nil
+	return to, nil
 }
 
 const callback = root + "/login/oidc/callback"
@@ -126,15 +139,7 @@ func (s *SignOn) base(r *request) (string, error) {
 }
 
 // finishSignOn takes a browser back from the provider, to the console.
-func (a *API) finishSignOn(r *request) (*redirect, error) {
-	set, err := a.signOn()
-	if err != nil {
-		return nil, err
-	}
-	base, err := set.base(r)
-	if err != nil {
-		return a.notIn(r, "", err), nil
-	}
+func (a *API) finishSignOn(r *request, set *SignOn, base string) (string, error) {
 	sealed := ""
 	if c, err := r.Cookie(loginCookie); err == nil {
 		sealed = c.Value
@@ -142,22 +147,22 @@ func (a *API) finishSignOn(r *request) (*redirect, error) {
 	r.header.Add("Set-Cookie", loginCookieOf("", -1))
 	id, err := set.Client.Finish(r.Context(), set.Settings, sealed, r.URL.Query())
 	if err != nil {
-		return a.notIn(r, base, err), nil
+		return "", err
 	}
 	text, who, err := a.letIn(r, set, id)
 	if err != nil {
-		return a.notIn(r, base, err), nil
+		return "", err
 	}
 	r.who = who
 	r.header.Add("Set-Cookie", cookieOf(text).String())
-	return &redirect{to: base + "/console/"}, nil
+	return base + "/console/", nil
 }
 
 // letIn begins a session for somebody, if anything lets them in.
 func (a *API) letIn(r *request, set *SignOn, id *signon.Identity) (string, *keys.Operator, error) {
-	name := id.Name(set.NameClaim)
+	name := cmp.Or(id.Name(set.NameClaim), id.Subject)
 	// From here on it is known who it is, so the audit log has it.
-	r.who = &keys.Operator{Name: clean(orElse(name, id.Subject)), Via: keys.ViaOIDC, From: keys.AddressOf(r.RemoteAddr)}
+	r.who = &keys.Operator{Name: clean(name), Via: keys.ViaOIDC, From: keys.AddressOf(r.RemoteAddr)}
 	switch {
 	case id.Email == "" && id.Unverified() && (set.NameClaim == "email" || len(set.Domains) > 0):
 		return "", nil, &signon.Problem{Code: codeUnverified, Err: errors.New("the provider has not verified the e-mail address")}
@@ -169,7 +174,7 @@ func (a *API) letIn(r *request, set *SignOn, id *signon.Identity) (string, *keys
 		return "", nil, &signon.Problem{Code: codeGateway, Err: err}
 	}
 	text, who, err := a.Operators.SignOn(r.Context(), &keys.SignOn{
-		Issuer: id.Issuer, Subject: id.Subject, Name: orElse(name, id.Subject), Email: id.Email, Grant: grant, From: keys.AddressOf(r.RemoteAddr), Agent: r.UserAgent(),
+		Issuer: id.Issuer, Subject: id.Subject, Name: name, Email: id.Email, Grant: grant, From: keys.AddressOf(r.RemoteAddr), Agent: r.UserAgent(),
 	})
 	switch {
 	case errors.Is(err, keys.ErrNoRole):
@@ -180,13 +185,6 @@ func (a *API) letIn(r *request, set *SignOn, id *signon.Identity) (string, *keys
 		err = &signon.Problem{Code: codeGateway, Err: err}
 	}
 	return text, who, err
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 func ofDomain(email, domain string) bool {

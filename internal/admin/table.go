@@ -55,8 +55,8 @@ func (a *API) table() []operation {
 	return []operation{
 		{"POST", "/session", anybody, true, takes(a.login), "", "log in: a cookie comes with the answer"},
 		{"GET", "/login", anybody, false, gives(a.waysIn), "", "how people log in"},
-		{"GET", "/login/oidc", anybody, false, leads(a.beginSignOn), "", "log in by single sign-on: a browser is sent to the provider"},
-		{"GET", "/login/oidc/callback", anybody, true, leads(a.finishSignOn), "code state error error_description", "come back from the provider: a cookie comes with the way to the console"},
+		{"GET", "/login/oidc", anybody, false, leads(a.signingOn(a.beginSignOn)), "", "log in by single sign-on: a browser is sent to the provider"},
+		{"GET", "/login/oidc/callback", anybody, true, leads(a.signingOn(a.finishSignOn)), "code state error error_description", "come back from the provider: a cookie comes with the way to the console"},
 		{"GET", "/session", known, false, gives(a.whoAmI), "", "who am I"},
 		{"DELETE", "/session", people, true, gives(a.logout), "", "log out"},
 		{"POST", "/session/password", people, true, takes(a.changeOwnPassword), "", "change the own password, by the old one; other sessions end"},
