@@ -188,14 +188,15 @@ func (f Filter) periods(d Dimension, zone *time.Location) (list []Filter, err er
 
 // afterPeriod is when the hour, day, week or month ends that a time is in.
 func afterPeriod(d Dimension, at time.Time) time.Time {
-	year, month, day := at.Date()
-	switch d {
-	case ByHour:
+	if d == ByHour {
 		return at.Truncate(time.Hour).Add(time.Hour)
+	}
+	year, month, day := firstDay(d, at)
+	switch d {
 	case ByWeek:
-		day += 7 - (int(at.Weekday())+6)%7
+		day += 7
 	case ByMonth:
-		month, day = month+1, 1
+		month++
 	default:
 		day++
 	}

@@ -419,16 +419,26 @@ func period(d Dimension, at time.Time) (begin int64, name string) {
 	if d == ByHour {
 		return at.UnixMilli(), at.Format(time.RFC3339)
 	}
-	year, month, day := at.Date()
 	layout := time.DateOnly
+	if d == ByMonth {
+		layout = "2006-01"
+	}
+	year, month, day := firstDay(d, at)
+	first := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	return first.UnixMilli(), first.Format(layout)
+}
+
+// firstDay is the day with which the day, week or month of a time begins. Weeks
+// begin on Monday.
+func firstDay(d Dimension, at time.Time) (year int, month time.Month, day int) {
+	year, month, day = at.Date()
 	switch d {
 	case ByWeek:
 		day -= (int(at.Weekday()) + 6) % 7
 	case ByMonth:
-		day, layout = 1, "2006-01"
+		day = 1
 	}
-	first := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
-	return first.UnixMilli(), first.Format(layout)
+	return year, month, day
 }
 
 // list is the rows in order.
