@@ -65,10 +65,11 @@ func (e *env) configApply() *cobra.Command {
 		Long:    storedHelp + "\nFILE is - for the standard input. Keys do not stand in it: keep them with 'limen config secret set'.",
 		Example: "  limen config apply limen.yaml --note 'a second region'", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			text, err := readInput(args[0], 4<<20)
+			data, err := readBounded(c.InOrStdin(), args[0], 4<<20)
 			if err != nil {
 				return err
 			}
+			text := string(data)
 			return e.with(c.Context(), func(api *client) error {
 				base, err := newestVersion(c.Context(), api)
 				if err != nil {
@@ -80,24 +81,6 @@ func (e *env) configApply() *cobra.Command {
 	}
 	c.Flags().StringVar(&note, "note", "", "why, for the history")
 	return c
-}
-
-// readInput reads a file, - being the standard input.
-func readInput(name string, most int64) (string, error) {
-	in := os.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s has more than %d bytes", name, most)
-	}
-	return string(text), err
 }
 
 func newestVersion(ctx context.Context, api *client) (int64, error) {
@@ -157,11 +140,11 @@ func (e *env) configSecretSet() *cobra.Command {
 		Long:    "Set reads the value from the standard input, so that it is in no history of a shell. A final line break is left out.",
 		Example: "  limen config secret set openai < key.txt",
 		RunE: func(c *cobra.Command, args []string) error {
-			value, err := readInput("-", 64<<10)
+			data, err := readBounded(c.InOrStdin(), "-", 64<<10)
 			if err != nil {
 				return err
 			}
-			value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
+			value := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 			if value == "" {
 				return usageError("the value is read from the standard input, and nothing came")
 			}

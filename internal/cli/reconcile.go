@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/limen-gateway/limen/internal/admin"
+	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/reconcile"
 )
 
@@ -85,7 +86,7 @@ It exits with 1 when the sums differ by more than the tolerance.`,
 func readExport(stdin io.Reader, paths []string) (*reconcile.Export, error) {
 	var files [][]byte
 	for _, path := range paths {
-		data, err := readBounded(stdin, path)
+		data, err := readBounded(stdin, path, maxExport)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +95,8 @@ func readExport(stdin io.Reader, paths []string) (*reconcile.Export, error) {
 	return reconcile.Read(files...)
 }
 
-func readBounded(stdin io.Reader, path string) ([]byte, error) {
+// readBounded reads a file of so many bytes at most, - being the standard input.
+func readBounded(stdin io.Reader, path string, most int64) ([]byte, error) {
 	from := stdin
 	if path != "-" {
 		f, err := os.Open(path)
@@ -104,9 +106,9 @@ func readBounded(stdin io.Reader, path string) ([]byte, error) {
 		defer f.Close()
 		from = f
 	}
-	data, err := io.ReadAll(io.LimitReader(from, maxExport+1))
-	if err == nil && len(data) > maxExport {
-		err = fmt.Errorf("%s has more than %d MiB", path, maxExport>>20)
+	data, err := io.ReadAll(io.LimitReader(from, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than %s", path, config.ByteSize(most))
 	}
 	return data, err
 }
