@@ -3,6 +3,7 @@ import { get, query } from './api.js';
 import { duration } from './format.js';
 import { html, useEffect, useRef, useState } from './html.js';
 import { link, setQuery } from './route.js';
+import { useLoad } from './ui.js';
 
 /**
  * @typedef {import('../types').Arrival} Arrival
@@ -60,35 +61,15 @@ export function sorted(all, { client, key, from }) {
  * @param {string} key whose calls at other gateways count, too
  */
 export function useArrivals(key) {
-  const [all, setAll] = useState(/** @type {(Arrivals & {since: string})|null} */ (null));
   const since = useRef('');
-  useEffect(() => {
-    const leave = new AbortController();
-    let timer = 0;
-    const ask = async () => {
-      clearTimeout(timer);
-      try {
-        /** @type {Arrivals} */
-        const d = await get('/arrivals' + query({ since: since.current }), leave.signal);
-        if (!since.current) d.arrivals = [];
-        since.current ||= d.now;
-        if (d.gateways > 1) d.arrivals.push(...await elsewhere(key, since.current, d.arrivals, leave.signal));
-        if (!leave.signal.aborted) setAll({ ...d, since: since.current });
-      } catch {
-        // It is asked again; the rest of the page tells when the gateway is away.
-      }
-      if (!leave.signal.aborted) timer = setTimeout(ask, 1000);
-    };
-    const seen = () => { if (!document.hidden) ask(); };
-    document.addEventListener('visibilitychange', seen);
-    ask();
-    return () => {
-      leave.abort();
-      clearTimeout(timer);
-      document.removeEventListener('visibilitychange', seen);
-    };
-  }, [key]);
-  return all;
+  return useLoad(async (signal) => {
+    /** @type {Arrivals} */
+    const d = await get('/arrivals' + query({ since: since.current }), signal);
+    if (!since.current) d.arrivals = [];
+    since.current ||= d.now;
+    if (d.gateways > 1) d.arrivals.push(...await elsewhere(key, since.current, d.arrivals, signal));
+    return { ...d, since: since.current };
+  }, [key], 1000, true).data ?? null; // the rest of the page tells when the gateway is away
 }
 
 /**

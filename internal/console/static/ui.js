@@ -6,14 +6,15 @@ import { html, shown, signal, useEffect, useLayoutEffect, useRef, useState } fro
 
 /**
  * useLoad asks for something now, whenever what it depends on changes, and every so many
- * milliseconds while the page can be seen.
+ * milliseconds while the page can be seen, or always.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {any[]} on
  * @param {number} [every]
+ * @param {boolean} [always]
  * @returns {{data?: T, error?: Error, reload: () => void}}
  */
-export function useLoad(load, on, every = 0) {
+export function useLoad(load, on, every = 0, always = false) {
   const [state, set] = useState(/** @type {{data?: T, error?: Error}} */ ({}));
   const [turn, again] = useState(0);
   useEffect(() => {
@@ -21,7 +22,7 @@ export function useLoad(load, on, every = 0) {
     let timer = 0;
     const ask = async () => {
       clearTimeout(timer);
-      if (!document.hidden) {
+      if (always || !document.hidden) {
         try {
           const data = await load(leave.signal);
           if (!leave.signal.aborted) set({ data });
