@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"net"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/arrivals"
@@ -17,9 +16,8 @@ var clientAPI = map[string]bool{"": true, "about": true, keys.OpModels: true, ke
 func (x *exchange) arrival(now time.Time) *arrivals.Arrival {
 	credential := credential(x.r.Header)
 	prefix, id := keys.Public(credential)
-	address, _, _ := net.SplitHostPort(x.r.RemoteAddr)
 	a := &arrivals.Arrival{
-		RequestID: x.requestID, Time: now.UTC(), Address: address, Method: x.r.Method, Path: keys.Mask(x.r.URL.Path),
+		RequestID: x.requestID, Time: now.UTC(), Address: keys.AddressOf(x.r.RemoteAddr), Method: x.r.Method, Path: keys.Mask(x.r.URL.Path),
 		Agent: keys.Mask(x.r.UserAgent()), Clients: arrivals.Clients(x.r.Header), Key: id, KeyPrefix: prefix, Operation: x.operation,
 	}
 	if x.key != nil {
