@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/limen-gateway/limen/internal/config"
@@ -181,8 +182,9 @@ func TestRoutingOfModels(t *testing.T) {
 		if quick.Strategy != route.Latency || quick.Affinity || quick.Targets[1].Tier != 0 || quick.Hedge != nil {
 			t.Errorf("quick: %+v", quick)
 		}
+		synctest.Wait() // the lists have come
 		table := c.Table()
-		err := c.Apply(context.Background(), Setup{Providers: []Provider{p}, Models: []config.Model{
+		_, err := c.Prepare(context.Background(), Setup{Providers: []Provider{p}, Models: []config.Model{
 			{ID: "bad", Targets: []config.Target{{Upstream: config.Upstream{Provider: "p", Model: "a"}, When: "teem"}}},
 		}})
 		if err == nil || !strings.Contains(err.Error(), "model bad: when: undeclared") || c.Table() != table {
