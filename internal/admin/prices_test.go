@@ -47,7 +47,9 @@ func priced(t *testing.T, text string, calls ...store.Call) (http.Handler, *stor
 		vendor, _ := provider.Lookup(p.Name)
 		setup.Providers = append(setup.Providers, catalog.Provider{Provider: p, Vendor: vendor})
 	}
-	must(c.Apply(t.Context(), setup))
+	count, err := c.Prepare(t.Context(), setup)
+	must(err)
+	count()
 	t.Cleanup(c.Close)
 	return NewServer(&API{Catalog: c, Ledger: l, Store: st, Log: log}).Local(keys.ViaSocket), st
 }

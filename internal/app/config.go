@@ -104,7 +104,8 @@ func (a *app) apply(ctx context.Context, cfg *config.Config, src config.Source) 
 		return err
 	}
 	made := setup(ctx, cfg)
-	if err := a.catalog.Apply(ctx, made); err != nil {
+	publish, err := a.catalog.Prepare(ctx, made)
+	if err != nil {
 		return err
 	}
 	if len(cfg.Providers) > 0 {
@@ -122,6 +123,7 @@ func (a *app) apply(ctx context.Context, cfg *config.Config, src config.Source) 
 	a.signOn.Store(a.signOnOf(cfg))
 	a.setLevel(cfg)
 	a.config.Store(cfg)
+	publish() // last: where the models of a configuration are seen, all of it counts
 	a.status.Store(&status{source: src})
 	return nil
 }

@@ -135,24 +135,34 @@ func (c *Catalog) Await() {
 	}
 }
 
-// Apply makes a setup count. Providers that it does not change keep their
-// connections and lists. A setup with an error changes nothing.
-func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
+// Prepare makes all that a setup brings, and returns what makes it count: so
+// that what else changes with it can count before, for the models on the table
+// are how a change shows. Providers that it does not change keep their
+// connections and lists. A setup with an error changes nothing. One is prepared
+// and counts before the next.
+func (c *Catalog) Prepare(ctx context.Context, setup Setup) (count func(), err error) {
 	c.renewFacts(ctx, setup.Providers)
+	rules, err := compileRules(setup.Models)
+	if err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sources := make([]*source, 0, len(setup.Providers))
 	for _, p := range setup.Providers {
 		s, err := c.source(ctx, p, &setup)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		sources = append(sources, s)
 	}
-	rules, err := compileRules(setup.Models)
-	if err != nil {
-		return err
-	}
+	return func() { c.apply(setup, sources, rules) }, nil
+}
+
+// apply puts a setup on the table.
+func (c *Catalog) apply(setup Setup, sources []*source, rules map[string]*rule.Rule) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i, s := range sources {
 		s.upstream().Gate.SetCapacity(capacity(setup.Providers[i]))
 	}
@@ -167,7 +177,6 @@ func (c *Catalog) Apply(ctx context.Context, setup Setup) error {
 	c.tell()
 	c.settled.Store(&settled{done: make(chan struct{}), by: time.Now().Add(firstLists)})
 	c.wake()
-	return nil
 }
 
 // Close ends the connections to the upstreams. Calls under way go on.

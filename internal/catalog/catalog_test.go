@@ -109,9 +109,11 @@ func apply(t *testing.T, c *Catalog, s Setup) {
 	if s.Refresh == 0 {
 		s.Refresh = 10 * time.Minute
 	}
-	if err := c.Apply(context.Background(), s); err != nil {
+	count, err := c.Prepare(context.Background(), s)
+	if err != nil {
 		t.Fatal(err)
 	}
+	count()
 }
 
 // inBubble runs a test with a catalog that runs, on a store in dir, in time
@@ -309,7 +311,7 @@ func TestApplyKeepsWhatIsTheSame(t *testing.T) {
 	})
 }
 
-func TestApplyRefusesWhole(t *testing.T) {
+func TestSetupIsRefusedWhole(t *testing.T) {
 	inBubble(t, t.TempDir(), func(t *testing.T, c *Catalog, _ *strings.Builder) {
 		r := &remote{models: []string{"a"}}
 		apply(t, c, Setup{Providers: []Provider{named("p", r)}})
@@ -317,7 +319,7 @@ func TestApplyRefusesWhole(t *testing.T) {
 		table, states := c.Table(), c.States()
 		bad := named("bad", r)
 		bad.BaseURL = "nowhere"
-		if err := c.Apply(context.Background(), Setup{Providers: []Provider{named("new", r), bad}}); err == nil {
+		if _, err := c.Prepare(context.Background(), Setup{Providers: []Provider{named("new", r), bad}}); err == nil {
 			t.Error("a setup with an error was taken")
 		}
 		if c.Table() != table || !reflect.DeepEqual(c.States(), states) {
