@@ -91,7 +91,7 @@ func TestWatch(t *testing.T) {
 // Clients are told by requests that were recorded of them, or that their
 // source makes.
 func TestClients(t *testing.T) {
-	names := map[string]string{"openwebui": "", "cursor": "", "zed": "", "vercel-ai": "ai-sdk"} // those without a mark send none
+	names := map[string]string{"openwebui": "", "cursor": "", "zed": "", "vercel-ai": "ai-sdk", "langchain": "langchain-js"} // those without a mark send none
 	files, err := filepath.Glob("../probe/clients/*.json")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d files, %v", len(files), err)

@@ -33,7 +33,7 @@ var marks = []mark{
 	{"User-Agent", "ai-sdk/openai-compatible/", "", []string{"cline", "ai-sdk"}},
 	{"User-Agent", "ai/", "", []string{"ai-sdk"}},
 	{"User-Agent", "", "ai-sdk", []string{"ai-sdk"}},
-	{"User-Agent", "langchainjs-openai", "", []string{"langchain", "librechat"}},
+	{"User-Agent", "langchainjs-openai", "", []string{"langchain-js", "librechat"}},
 	{"User-Agent", "langchain", "", []string{"langchain"}},
 	{"User-Agent", "ls/js", "", []string{"continue"}},
 	{"User-Agent", "openai/js", "", []string{"openai-js", "cline", "continue", "librechat"}},
