@@ -154,21 +154,4 @@ describe('codex', { skip: skipCLIs }, () => {
     const n = (await house.upstream.requests()).length;
     assert.ok(n <= 6, `${n} requests`); // the first and Codex's five more, with pauses
   });
-
-  test('with the settings that limen connect wrote', async () => {
-    const turn = await runCLI(house, {
-      file: '.bin/codex',
-      args: ['exec', '--skip-git-repo-check', '--json', 'Say hello.'],
-      env: { LIMEN_KEY: house.key },
-      prepare: async (home) => {
-        await mkdir(path.join(home, '.codex'));
-        await writeFile(path.join(home, '.codex', 'config.toml'), '# mine\nmodel = "gpt-5"\napproval_policy = "never"\n\n[analytics]\nenabled = false\n');
-        await house.connect(home, 'codex', 'plain');
-        await house.upstream.forget(); // the checks of connect
-      },
-    });
-    done(turn);
-    assert.deepEqual(items(turn, 'agent_message').map((i) => i.text), ['Hello from small.']);
-    assert.equal((await house.upstream.requests()).length, 1);
-  });
 });

@@ -165,7 +165,7 @@ export async function until(what, ask, ms = 20_000) {
 }
 
 // modules is where npm put the clients.
-const modules = fileURLToPath(new URL('node_modules/', import.meta.url));
+export const modules = fileURLToPath(new URL('node_modules/', import.meta.url));
 
 // runCLI runs a client, named by its path below node_modules, in a home and a working folder of
 // its own, where prepare writes its configuration. It returns the JSON lines that the client

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cutOnce, openHouse, runCLI, skipCLIs, until } from './harness.mjs';
+import { quiet } from './quiet.mjs';
 
 const model = { tool_call: true, limit: { context: 128_000, output: 4_096 } };
 const config = (npm, name, baseURL) => ({
@@ -25,7 +26,7 @@ for (const [operation, npm] of [['/v1/chat/completions', '@ai-sdk/openai-compati
     const run = (name, prompt, enough) => runCLI(house, {
       file: 'opencode-linux-x64/bin/opencode', // what opencode-ai starts
       args: ['run', '--format', 'json', ...prompt.split(' ')], // it puts quotes around an argument with a space
-      env: Object.fromEntries(['AUTOUPDATE', 'MODELS_FETCH', 'DEFAULT_PLUGINS', 'LSP_DOWNLOAD'].map((n) => [`OPENCODE_DISABLE_${n}`, '1'])),
+      env: quiet,
       prepare: (_, work) => writeFile(path.join(work, 'opencode.json'), JSON.stringify(config(npm, name, house.baseURL))),
       enough,
     });
