@@ -8,9 +8,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { modules, skipCLIs } from '../clients/harness.mjs';
+import { quiet } from '../clients/quiet.mjs';
 import { logIn, openHouse } from './harness.mjs';
 
-const modules = fileURLToPath(new URL('../clients/node_modules/', import.meta.url));
 const installed = (file) => existsSync(modules + file);
 
 let house, dir;
@@ -122,23 +123,31 @@ const script = (name) => async (s) => {
   await writeFile(path.join(dir, name), s.text);
   return run(name.endsWith('.py') ? 'python3' : process.execPath, [name]);
 };
-const agent = (file, args, env = {}) => async (s) => {
+// A program in Go, with the library that the tests of it have.
+const sdk = fileURLToPath(new URL('../sdk', import.meta.url));
+const program = async (s) => {
+  await writeFile(path.join(dir, 'main.go'), s.text);
+  return run('go', ['run', '-C', sdk, path.join(dir, 'main.go')], { HOME: process.env.HOME });
+};
+const agent = (file, ...args) => [skipCLIs ? false : installed(file), async (s) => {
   const at = s.file.replace('~', dir);
   await mkdir(path.dirname(at), { recursive: true });
   await writeFile(at, s.text);
-  return run(modules + file, args, { ...s.env, ...env });
-};
-const quiet = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', CLAUDE_CODE_MAX_RETRIES: '1', DISABLE_AUTOUPDATER: '1', IS_SANDBOX: '1',
-  OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_DEFAULT_PLUGINS: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1' };
-const claude = '@anthropic-ai/claude-code-linux-x64/claude', opencode = 'opencode-linux-x64/bin/opencode';
-const agents = process.env.LIMEN_E2E_SKIP_CLIS !== '1';
+  return run(modules + file, args, { ...s.env, ...quiet });
+}];
 const programs = {
   'OpenAI, JavaScript': [installed('openai'), script('openai.mjs')],
-  'Vercel AI SDK': [installed('ai') && installed('@ai-sdk/openai-compatible'), script('ai.mjs')],
   'OpenAI, Python': [() => run('python3', ['-c', 'import openai']).then((said) => !said), script('openai_.py')],
-  Codex: [agents && installed('.bin/codex'), agent('.bin/codex', ['exec', '--skip-git-repo-check', '--json', 'Say hello.'])],
-  'Claude Code': [agents && installed(claude), agent(claude, ['-p', 'Say hello.'], quiet)],
-  opencode: [agents && installed(opencode), agent(opencode, ['run', 'Say hello.'], quiet)],
+  'OpenAI, Go': [true, program],
+  'LangChain, JavaScript': [installed('@langchain/openai'), script('langchain.mjs')],
+  'LangChain, Python': [() => run('python3', ['-c', 'import langchain_openai']).then((said) => !said), script('langchain_.py')],
+  'Vercel AI SDK': [installed('ai') && installed('@ai-sdk/openai-compatible'), script('ai.mjs')],
+  Codex: agent('.bin/codex', 'exec', '--skip-git-repo-check', '--json', 'Say hello.'),
+  'Claude Code': agent('@anthropic-ai/claude-code-linux-x64/claude', '-p', 'Say hello.'),
+  Cline: agent('@cline/cli-linux-x64/bin/cline', '--json', 'Say hello.'),
+  Continue: agent('.bin/cn', '-p', 'Say hello.'),
+  opencode: agent('opencode-linux-x64/bin/opencode', 'run', 'Say hello.'),
+  'Qwen Code': agent('.bin/qwen', '-p', 'Say hello.'),
 };
 
 test('programs that are set up with what the page shows are seen to arrive', async (t) => {
@@ -159,7 +168,7 @@ test('programs that are set up with what the page shows are seen to arrive', asy
   for (const { title, said } of started) {
     await choose(page, title);
     const green = page.locator('.wait.arrived').getByText(`${title} called echo`);
-    await Promise.race([green.waitFor(), said.then(async (text) => {
+    await Promise.race([green.waitFor({ timeout: 120_000 }), said.then(async (text) => {
       await green.waitFor({ timeout: 5000 }).catch(() => assert.fail(`${title} did not arrive: ${text.slice(-3000)}`));
     })]);
     t.diagnostic(`${title}: ${(await green.innerText()).split('\n')[0]}`);
