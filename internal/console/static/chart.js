@@ -72,7 +72,7 @@ export function Chart({ rows, unit, days, by, named, measure }) {
   useEffect(() => {
     const box = /** @type {HTMLDivElement} */ (ref.current);
     let gone = false;
-    const size = () => ({ width: box.clientWidth, height: Math.round(Math.max(190, Math.min(300, box.clientWidth * 0.34))) });
+    const size = () => ({ width: box.clientWidth, height: box.clientHeight });
     const watch = new ResizeObserver(() => made.current && Math.abs(made.current.width - box.clientWidth) > 1 && made.current.setSize(size()));
     library().then((uPlot) => {
       if (gone) return;
@@ -82,7 +82,7 @@ export function Chart({ rows, unit, days, by, named, measure }) {
       const font = '12px ' + style.fontFamily;
       const days = (/** @type {any} */ _, /** @type {number[]} */ all) => all.map((s) => date(new Date(s * 1000)).slice(unit === 'month' ? 0 : 5, unit === 'month' ? 7 : 10));
       made.current = new uPlot({
-        ...size(), legend: { show: false }, cursor: { y: false, points: { size: 7 } }, padding: [10, 12, 0, 0],
+        ...size(), legend: { show: false }, cursor: { y: false, points: { size: 7 } }, padding: [10, 20, 0, 0],
         scales: { x: { time: true }, y: { range: (/** @type {any} */ _, /** @type {number} */ min, /** @type {number} */ max) => [0, max > 0 ? max * 1.08 : 1] } },
         axes: [{ stroke: ink, grid: { show: false }, ticks: grid, font, values: unit === 'hour' ? undefined : days, incrs: increments[unit] },
           { stroke: ink, grid, ticks: { show: false }, font, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ all) => all.map(measure.say) }],
