@@ -7,8 +7,8 @@ import { signal } from './html.js';
  * @typedef {{method?: string, path: string, body?: object}} Request one of the admin API, path from /api/v1 on
  */
 
-/** Who is logged in: undefined until that is known, null when nobody is. */
-export const user = signal(/** @type {User|null|undefined} */ (undefined));
+/** Who is logged in; null when nobody is. */
+export const user = signal(/** @type {User|null} */ (null));
 
 /** Whether the one who is logged in may change things. */
 export const mayChange = () => user.value?.role === 'owner' || user.value?.role === 'admin';

@@ -59,12 +59,7 @@ async function search() {
   }
 }
 
-function App() {
-  useEffect(() => { begin(); }, []);
-  if (user.value === undefined) return html`<div class="loading" role="status"><span class="away">Loading</span></div>`;
-  if (user.value === null) return html`<${Entry} />`;
-  return html`<${Shell} />`;
-}
+const App = () => (user.value ? html`<${Shell} />` : html`<${Entry} />`);
 
 const outdated = 'This page could not be fetched. Limen may have been updated.';
 
@@ -137,15 +132,12 @@ function Shell() {
     ${searching.value && html`<${searching.value} pages=${offered()} reads=${may({ roles: readers })} close=${() => { searching.value = null; }} />`}`;
 }
 
-const Mark = () => html`
-  <svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M9 25V14a7 7 0 0 1 14 0v11M6 25h20" /><circle cx="16" cy="18" r="2" /></svg>`;
-
 /** @param {{at: string}} props */
 function Side({ at }) {
   return html`
     <div class="side">
       <div class="bar">
-        <a class="brand" href=${link([first()])}><${Mark} />Limen</a>
+        <a class="brand" href=${link([first()])}>Limen</a>
         <button type="button" class="search-open" aria-label="Search" aria-keyshortcuts="/" onClick=${() => { search(); }}><span>Search</span><kbd>/</kbd></button>
         <button type="button" class="menu-open" aria-expanded=${menu.value} aria-controls="menu" onClick=${() => { menu.value = !menu.value; }}>Menu</button>
       </div>
@@ -190,4 +182,5 @@ function Theme() {
 // What the back button restores may be somebody else's by now.
 addEventListener('pageshow', (e) => { if (e.persisted) location.reload(); });
 
-render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));
+await begin();
+render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app'))); // in place of what the document shows until now

@@ -6,7 +6,7 @@ import { logIn, openHouse } from './harness.mjs';
 import { furnish, pagesOf, settled } from './pages.mjs';
 
 const most = 150_000; // bytes of a page's files, unpacked
-const soon = 1000; // ms to the first paint, on a machine that is busy with other things; 200 is what is wanted
+const soon = 1000; // ms until something is seen, on a machine that is busy with other things; 200 is what is wanted
 
 let house, page, leave;
 before(async () => {
@@ -72,5 +72,6 @@ test('the first paint comes soon', async (t) => {
     await fresh.close();
   }
   for (const [name, all] of Object.entries(times)) t.diagnostic(`${name}: median ${Math.round(median(all))} ms of ${all.map(Math.round)}`);
-  assert.ok(median(times['first-paint']) < soon, `the first paint comes after ${Math.round(median(times['first-paint']))} ms`);
+  const seen = median(times['first-contentful-paint']);
+  assert.ok(seen < soon, `the first paint of something comes after ${Math.round(seen)} ms`);
 });
