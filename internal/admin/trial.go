@@ -27,10 +27,10 @@ func (a *API) tryProvider(r *request, in *NewTrial) (*Trial, error) {
 		return nil, errNotRunning
 	}
 	name, known := r.PathValue("provider"), false
-	listed := ""
+	var listed Trial // what its list would say
 	for _, s := range a.Catalog.States() {
 		if s.Name == name {
-			known, listed = true, s.Error
+			known, listed = true, Trial{Error: s.Error, Status: s.Status}
 		}
 	}
 	if !known {
@@ -38,8 +38,8 @@ func (a *API) tryProvider(r *request, in *NewTrial) (*Trial, error) {
 	}
 	t, err := a.Trial(r.Context(), name, in.Model)
 	switch {
-	case err != nil && listed != "" && in.Model == "": // nothing is offered, since its list could not be had
-		return &Trial{Error: listed}, nil
+	case err != nil && listed.Error != "" && in.Model == "": // nothing is offered, since its list could not be had
+		return &listed, nil
 	case err != nil:
 		return &Trial{Model: in.Model, Error: llm.AsError(err).Message}, nil
 	}

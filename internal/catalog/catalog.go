@@ -300,7 +300,9 @@ func (s *source) models(ctx context.Context, facts *provider.Facts) (list []prov
 		if list, err = a.upstream.Models(ctx, facts); err == nil {
 			return list, nil
 		}
-		err = errors.New(a.upstream.Redact(err.Error()))
+		if refusal := upstream.Refusal(0); !errors.As(err, &refusal) {
+			err = errors.New(a.upstream.Redact(err.Error()))
+		}
 	}
 	return nil, err
 }
@@ -429,7 +431,8 @@ type State struct {
 	Speaks   []string  `json:"speaks"`
 	Models   int       `json:"models"` // in the last good list
 	Fetched  time.Time `json:"fetched,omitzero"`
-	Error    string    `json:"error,omitempty"` // of the last try; empty when it was good
+	Error    string    `json:"error,omitempty"`  // of the last try; empty when it was good
+	Status   int       `json:"status,omitempty"` // where the list was refused
 }
 
 // States tells how it stands with the providers.
@@ -452,6 +455,10 @@ func (c *Catalog) states() []State {
 		}
 		if s.err != nil {
 			st.Error = s.err.Error()
+			var refusal upstream.Refusal
+			if errors.As(s.err, &refusal) {
+				st.Status = int(refusal)
+			}
 		}
 		states = append(states, st)
 	}

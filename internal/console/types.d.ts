@@ -512,6 +512,7 @@ export interface Provider {
   models: number;
   name: string;
   speaks: string[];
+  status?: number;
 }
 
 export interface ProviderEdit {

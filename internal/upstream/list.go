@@ -15,6 +15,11 @@ const (
 	maxPages = 10
 )
 
+// Refusal is the status of an answer that is no list.
+type Refusal int
+
+func (r Refusal) Error() string { return fmt.Sprintf("GET /models answered %d", int(r)) }
+
 // Models asks for the models that the upstream offers. Of one that has no list,
 // they are those that facts know.
 func (u *Upstream) Models(ctx context.Context, facts *provider.Facts) ([]provider.Model, error) {
@@ -57,7 +62,7 @@ func (u *Upstream) get(ctx context.Context, path string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET /models answered %d", resp.StatusCode)
+		return nil, Refusal(resp.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList+1))
 	if err != nil {

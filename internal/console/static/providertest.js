@@ -33,8 +33,7 @@ export function Call({ provider, model, change, done }) {
     const end = (/** @type {Outcome} */ o) => {
       if (leave.signal.aborted) return;
       clearInterval(timer);
-      // A list of models that is refused has its status in its text alone.
-      set({ ...o, status: o.status ?? (Number(/ answered ([45]\d\d)/.exec(o.error ?? '')?.[1]) || undefined) });
+      set(o);
       done?.(o.ok);
     };
     call(requestOf(provider, model), leave.signal).then(end, (err) => end({ ok: false, error: err.message }));
