@@ -46,6 +46,8 @@ const changing = ['New user', 'New token', 'New key', 'New team', 'Change', 'Res
 for (const [role, pages] of Object.entries(seen)) {
   test(`as ${role}, one sees what one may, and no more`, async () => {
     const { page, leave } = await enter(role + '1');
+    const refused = [];
+    page.on('response', (r) => r.status() === 403 && refused.push(r.url()));
     const offered = await page.locator('nav ul a').evaluateAll((all) => all.map((a) => a.getAttribute('href').slice(2)));
     assert.equal(offered.includes('users'), role !== 'member');
     assert.equal(offered.includes('audit'), role !== 'member');
@@ -59,6 +61,7 @@ for (const [role, pages] of Object.entries(seen)) {
     }
     await open(page, 'keys');
     assert.equal(await page.locator('main table').getByText('others').count(), role === 'member' ? 0 : 1);
+    assert.deepEqual(refused, [], 'what one may not see is asked for');
     if (role === 'member') {
       await open(page, 'users');
       await page.getByRole('heading', { name: 'Users is not for you' }).waitFor();

@@ -1,10 +1,11 @@
 // Calls: the newest first, by what is looked for.
-import { get, query } from '../api.js';
+import { get, query, seesAll } from '../api.js';
 import { One } from '../callpage.js';
 import { CallTable } from '../calltable.js';
+import { daysAgo } from '../format.js';
 import { html, useEffect, useState } from '../html.js';
 import { route, setQuery } from '../route.js';
-import { AsCurl, Card, Empty, Field, Page, Problem, useGet } from '../ui.js';
+import { AsCurl, Card, Empty, Field, Page, Problem, useGet, useLoad } from '../ui.js';
 
 /** @param {{rest: string[]}} props */
 export default function Calls({ rest }) {
@@ -97,7 +98,8 @@ function List() {
 function Filters({ chosen }) {
   const keys = useGet('/keys');
   const teams = useGet('/teams');
-  const models = useGet('/models');
+  const models = useLoad(async (signal) => (seesAll() ? (await get('/models', signal)).models.map((m) => m.id)
+    : (await get('/usage' + query({ by: 'model', since: daysAgo(30) }), signal)).groups.flatMap((/** @type {import('../../types').UsageRow} */ g) => g.model ?? [])), []);
   const set = (/** @type {string} */ name) => (/** @type {Event & {currentTarget: HTMLInputElement}} */ e) => setQuery({ [name]: e.currentTarget.value });
   const outcome = (/** @type {Event & {currentTarget: HTMLInputElement}} */ e) => setQuery({ failed: e.currentTarget.value === 'true' ? 'true' : '', status: e.currentTarget.value === 'true' ? '' : e.currentTarget.value });
   const any = filters.some((name) => chosen[name]);
@@ -106,7 +108,7 @@ function Filters({ chosen }) {
     <div class="filters" role="group" aria-label="Filters">
       <${Field} label="Key" onChange=${set('key')}><option value="">all</option>${(keys.data?.keys ?? []).map((k) => option(k, chosen.key))}<//>
       ${(teams.data?.teams.length ?? 0) > 0 && html`<${Field} label="Team" onChange=${set('team')}><option value="">all</option>${teams.data?.teams.map((t) => option(t, chosen.team))}<//>`}
-      <${Field} label="Model" onChange=${set('model')}><option value="">all</option>${withChosen((models.data?.models ?? []).map((m) => m.id), chosen.model).map((id) => option({ id }, chosen.model))}<//>
+      <${Field} label="Model" onChange=${set('model')}><option value="">all</option>${withChosen(models.data ?? [], chosen.model).map((id) => option({ id }, chosen.model))}<//>
       <${Field} label="Outcome" onChange=${outcome}><option value="">all</option><option value="true" selected=${chosen.failed === 'true'}>failed</option>${withChosen(statuses, chosen.status).map((id) => option({ id }, chosen.status))}<//>
       <${Field} label="Costs at least" type="number" min="0" step="any" placeholder="$" value=${chosen.cost_min} onChange=${set('cost_min')} />
       <${Field} label="Tag" placeholder="name=value" value=${chosen.tag} onChange=${set('tag')} />

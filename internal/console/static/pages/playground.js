@@ -1,5 +1,5 @@
 // Playground: a conversation with one model, or two beside each other, through /v1 as any client has it.
-import { get, secrets } from '../api.js';
+import { get, secrets, seesAll } from '../api.js';
 import { html, useEffect, useRef, useState } from '../html.js';
 import { route, setQuery } from '../route.js';
 import { sheet } from '../sheet.js';
@@ -27,7 +27,7 @@ const priced = (m) => m.usd_per_million_tokens?.input !== undefined && m.usd_per
 
 /** visible are the models that a key may use; without one, those that there are. @param {string} key @param {AbortSignal} signal @returns {Promise<Model[]>} */
 async function visible(key, signal) {
-  const all = get('/models', signal).then((d) => d.models, (err) => { if (err.status === 403) return []; throw err; });
+  const all = seesAll() ? get('/models', signal).then((d) => d.models) : [];
   if (!key) return all;
   const answer = await fetch('/v1/models', { signal, credentials: 'omit', headers: { Authorization: 'Bearer ' + key } });
   const body = await answer.json();
