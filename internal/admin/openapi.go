@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/limen-gateway/limen/internal/config"
 	"github.com/limen-gateway/limen/internal/keys"
 	"github.com/limen-gateway/limen/internal/store"
 )
@@ -112,10 +113,11 @@ var parameters = map[string]schema{
 // Failure is what is answered where an operation was not done.
 type Failure struct {
 	Error struct {
-		Message string  `json:"message"`
-		Type    string  `json:"type"`
-		Param   *string `json:"param"`
-		Code    *string `json:"code"`
+		Message  string           `json:"message"`
+		Type     string           `json:"type"`
+		Param    *string          `json:"param"`
+		Code     *string          `json:"code"`
+		Problems []config.Problem `json:"problems,omitempty"` // of a configuration
 	} `json:"error"`
 }
 

@@ -257,15 +257,9 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, op *operation, who 
 
 // refuseDocument answers with what is wrong with a configuration.
 func refuseDocument(w http.ResponseWriter, e *llm.Error, bad *config.Errors) {
-	type failure struct {
-		Message  string           `json:"message"`
-		Type     string           `json:"type"`
-		Code     string           `json:"code"`
-		Problems []config.Problem `json:"problems"`
-	}
-	body, _ := json.Marshal(struct { // texts and numbers cannot fail
-		Error failure `json:"error"`
-	}{failure{e.Message, "invalid_request_error", e.Code, bad.Problems}})
+	var out Failure
+	out.Error.Message, out.Error.Type, out.Error.Code, out.Error.Problems = e.Message, "invalid_request_error", &e.Code, bad.Problems
+	body, _ := json.Marshal(out) // texts and numbers cannot fail
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(openai.Status(e))

@@ -217,6 +217,7 @@ export interface Failure {
     code: string | null;
     message: string;
     param: string | null;
+    problems?: Problem[];
     type: string;
   };
 }

@@ -3,7 +3,7 @@ import { signal } from './html.js';
 
 /**
  * @typedef {import('../types').Person} User
- * @typedef {{line: number, column: number, message: string, hint?: string, snippet?: string}} Fault of a document
+ * @typedef {import('../types').Problem} Fault of a document
  * @typedef {{method?: string, path: string, body?: object}} Request one of the admin API, path from /api/v1 on
  */
 
