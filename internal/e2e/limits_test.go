@@ -476,6 +476,6 @@ func TestLimitsOfKeysAndTeams(t *testing.T) {
 	}
 	got = alice() // also where it fails for another reason
 	checkFields(t, got.header, `retry-after-ms: .*`, `retry-after: .*`,
-		`x-ratelimit-limit-requests: [23]`, `x-ratelimit-limit-tokens: 100000`, `x-ratelimit-remaining-requests: 0`, `x-ratelimit-remaining-tokens: 99\d{3}`,
+		`x-ratelimit-limit-requests: [23]`, `x-ratelimit-limit-tokens: 100000`, `x-ratelimit-remaining-requests: 0`, `x-ratelimit-remaining-tokens: (99\d{3}|100000)`, // by now they may be back
 		`x-ratelimit-reset-requests: .*`, `x-ratelimit-reset-tokens: .*`)
 }
