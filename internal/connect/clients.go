@@ -55,6 +55,9 @@ var Clients = []Client{
 		Dirs: []Dir{{}}, Files: []string{".aider.conf.yml"}, Format: yamlFormat,
 		Settings: []Setting{
 			{Path: path{"model"}, Value: "openai/{model}"}, // openai is the protocol, whatever the model
+			// Of models that it knows, it takes others of their vendor for small things and for edits.
+			{Path: path{"weak-model"}, Value: "openai/{model}"},
+			{Path: path{"editor-model"}, Value: "openai/{model}"},
 			{Path: path{"openai-api-base"}, Value: "{base}"},
 			{Path: path{"openai-api-key"}, Value: "{key}"},
 		},
