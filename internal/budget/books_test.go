@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -16,12 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 
 	"github.com/limen-gateway/limen/internal/llm"
 	"github.com/limen-gateway/limen/internal/money"
 	"github.com/limen-gateway/limen/internal/store"
+	"github.com/limen-gateway/limen/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,40 +56,14 @@ func openStore(t *testing.T) *store.Store {
 // server, on Postgres.
 func onEach(t *testing.T, test func(t *testing.T, open func() *store.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, func() *store.Store { return openStore(t) }) })
-	server := os.Getenv("LIMEN_TEST_POSTGRES_URL")
-	if server == "" {
-		return
-	}
 	t.Run("postgres", func(t *testing.T) {
 		test(t, func() *store.Store {
-			st, err := store.Open(t.Context(), "", newSchema(t, server))
+			st, err := store.Open(t.Context(), "", storetest.Postgres(t))
 			mustDo(t, err)
 			t.Cleanup(func() { st.Close() })
 			return st
 		})
 	})
-}
-
-// newSchema makes a schema that lasts as long as the test, and returns the URL
-// under which it is the only one.
-func newSchema(t *testing.T, server string) string {
-	t.Helper()
-	name := fmt.Sprintf("limen_test_%016x", rand.Uint64())
-	exec := func(query string) {
-		conn, err := pgconn.Connect(context.Background(), server)
-		mustDo(t, err)
-		defer conn.Close(context.Background())
-		_, err = conn.Exec(context.Background(), query).ReadAll()
-		mustDo(t, err)
-	}
-	exec("CREATE SCHEMA " + name)
-	t.Cleanup(func() { exec("DROP SCHEMA " + name + " CASCADE") })
-	u, err := url.Parse(server)
-	mustDo(t, err)
-	query := u.Query()
-	query.Set("search_path", name)
-	u.RawQuery = query.Encode()
-	return u.String()
 }
 
 // openBooks opens the books of a gateway.

@@ -7,20 +7,17 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/limen-gateway/limen/internal/store/storetest"
 )
 
 // onPostgres opens a database of the test's own.
 func onPostgres(t *testing.T, parameters ...string) *Store {
 	t.Helper()
-	server := os.Getenv("LIMEN_TEST_POSTGRES_URL")
-	if server == "" {
-		t.Skip("LIMEN_TEST_POSTGRES_URL is not set")
-	}
-	u, err := url.Parse(newSchema(t, server))
+	u, err := url.Parse(storetest.Postgres(t))
 	mustDo(t, err)
 	query := u.Query()
 	for _, parameter := range parameters {

@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/limen-gateway/limen/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,34 +37,7 @@ func onEach(t *testing.T, test func(t *testing.T, open func() *Store)) {
 		}
 	}
 	t.Run("sqlite", func(t *testing.T) { test(t, opener(t, t.TempDir(), "")) })
-	if server := os.Getenv("LIMEN_TEST_POSTGRES_URL"); server != "" {
-		t.Run("postgres", func(t *testing.T) { test(t, opener(t, "", newSchema(t, server))) })
-	}
-}
-
-// newSchema makes a schema that lasts as long as the test, and returns the URL
-// under which it is the only one.
-func newSchema(t *testing.T, server string) string {
-	t.Helper()
-	db := sql.OpenDB(connector{postgres{server}})
-	name := fmt.Sprintf("limen_test_%016x", rand.Uint64())
-	if _, err := db.Exec("CREATE SCHEMA " + name); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if _, err := db.Exec("DROP SCHEMA " + name + " CASCADE"); err != nil {
-			t.Error(err)
-		}
-		db.Close()
-	})
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	query.Set("search_path", name)
-	u.RawQuery = query.Encode()
-	return u.String()
+	t.Run("postgres", func(t *testing.T) { test(t, opener(t, "", storetest.Postgres(t))) })
 }
 
 func mustDo(t *testing.T, err error) {
@@ -107,11 +79,7 @@ func TestOpenAgain(t *testing.T) {
 
 // Replicas that start together meet a database without a schema.
 func TestOpenTogether(t *testing.T) {
-	server := os.Getenv("LIMEN_TEST_POSTGRES_URL")
-	if server == "" {
-		t.Skip("one process has a SQLite file; LIMEN_TEST_POSTGRES_URL is not set")
-	}
-	schema := newSchema(t, server)
+	schema := storetest.Postgres(t) // one process has a SQLite file
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
