@@ -106,8 +106,8 @@ $(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
 	@touch $@
 
 .PHONY: postgres
-postgres: ## the tests of store and budgets on Postgres, which is installed or skipped
-	$(STEP) 'store and budgets on Postgres' .ci/postgres
+postgres: ## the tests of store, budgets and several gateways on Postgres, which is installed or skipped
+	$(STEP) 'Postgres' .ci/postgres
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZ (5) seconds
