@@ -51,7 +51,7 @@ var layers = [][]string{
 
 // apart are programs and tests of their own, with all below them. The product
 // knows nothing of them.
-var apart = []string{"bench", "internal/e2e", "internal/dialect/dialecttest", "internal/provider/genfacts"}
+var apart = []string{"bench", "internal/e2e", "internal/dialect/dialecttest", "internal/provider/genfacts", "internal/store/storetest"}
 
 // heavy are packages that the product does without: templates make the linker
 // keep every method, and the standard proxy is not the gateway's.
