@@ -72,6 +72,13 @@ func measureUsage(ctx context.Context, l *lab) (rows []row, err error) {
 		{"the newest 100 of a key and a model,", []string{"calls", "--limit", "100", "--key", "busy", "--model", "model-1"}},
 		{"of a key and a model that it never calls,", []string{"calls", "--limit", "100", "--key", "busy", "--model", "model-9"}},
 		{"the newest 100 that failed, of a key,", []string{"calls", "--limit", "100", "--key", "busy", "--failed"}},
+		{"the newest 100 with a status,", []string{"calls", "--limit", "100", "--status", "502"}},
+		{"of a status that none has,", []string{"calls", "--limit", "100", "--status", "429"}},
+		{"the newest 100 of a provider,", []string{"calls", "--limit", "100", "--provider", "provider-3"}},
+		{"of a provider that served none,", []string{"calls", "--limit", "100", "--provider", "nobody"}},
+		{"the newest 100 that cost most,", []string{"calls", "--limit", "100", "--cost-min", "0.0199999"}},
+		{"of a cost that none has,", []string{"calls", "--limit", "100", "--cost-min", "1"}},
+		{"of a tag that none has,", []string{"calls", "--limit", "100", "--tag", "project=x"}},
 	} {
 		r := pair(nameLimen, "", q.what+asked, "ms", atMost(1000))
 		rows = append(rows, r)
@@ -173,9 +180,9 @@ func fillRecords(ctx context.Context, path, count, busy string) (err error) {
 				calling AS (SELECT *, (k * 7 + q % $7) % 20 AS m FROM made)
 			INSERT INTO calls (id, key_id, operation, model, provider, upstream_model, stream, status, error, started_ms, first_byte_us, total_us,
 				bytes_in, bytes_out, input, cache_read, cache_write, output, reasoning, estimated, notes, account, priced, cost, charge)
-			SELECT printf('%012x7%019x', ms, r * 1000000 + q), CASE k WHEN 0 THEN $8 ELSE printf('key%09d', k) END, 'chat', 'model-' || m, 'provider-' || m % 5, 'upstream-' || m,
+			SELECT printf('%012x7%019x', ms, r * 1000000 + q), CASE k WHEN 0 THEN $8 ELSE printf('key%09d', k) END, 'chat', 'model-' || m, 'provider-' || (m % 5), 'upstream-' || m,
 				i % 2, CASE WHEN r % 100 = 0 THEN 502 ELSE 200 END, CASE WHEN r % 100 = 0 THEN 'upstream' ELSE '' END, ms, 200000 + r % 300000, 1000000 + q % 5000000,
-				2000 + r % 8000, 500 + q % 4000, r % 3000, q % 9000, 0, q % 800, r % 200, FALSE, '', 'provider-' || m % 5, TRUE, r * 20, r * 20 FROM calling`,
+				2000 + r % 8000, 500 + q % 4000, r % 3000, q % 9000, 0, q % 800, r % 200, FALSE, '', 'provider-' || (m % 5), TRUE, r * 20, r * 20 FROM calling`,
 			at, min(at+atOnce, n), begin.UnixMilli(), int64(recordedDays*24*time.Hour/time.Millisecond), n, callingKeys, modelsOfKey, busy); err != nil {
 			return err
 		}
@@ -183,10 +190,10 @@ func fillRecords(ctx context.Context, path, count, busy string) (err error) {
 	const sums = "SUM(calls), SUM(failed), SUM(estimated), SUM(unpriced), SUM(input), SUM(cache_read), SUM(cache_write), 0, 0, SUM(output), SUM(reasoning), 0, 0, 0," +
 		" SUM(cost), SUM(charge), SUM(bytes_in), SUM(bytes_out), SUM(total_us), SUM(begun), SUM(first_byte_us)"
 	for _, statement := range []string{
-		"CREATE INDEX calls_by_key ON calls (key_id, id, model)", "CREATE INDEX calls_by_model ON calls (model, id)", "CREATE INDEX calls_failed ON calls (id) WHERE error <> ''",
-		"INSERT INTO usage_hours SELECT begin_ms, '', key_id, '', model, provider, upstream_model, " + sums + ` FROM (SELECT *, started_ms / 3600000 * 3600000 AS begin_ms,
+		"CREATE INDEX calls_by_key ON calls (key_id, id, model)", "CREATE INDEX calls_by_model ON calls (model, id)", "CREATE INDEX calls_failed ON calls (id, status) WHERE error <> ''",
+		"INSERT INTO usage_hours SELECT begin_ms, '', key_id, '', model, provider, upstream_model, " + sums + `, MAX(cost) FROM (SELECT *, started_ms / 3600000 * 3600000 AS begin_ms,
 			1 AS calls, error <> '' AS failed, NOT priced AS unpriced, 1 AS begun FROM calls) GROUP BY begin_ms, key_id, model, provider, upstream_model`,
-		"INSERT INTO usage_days SELECT begin_ms / 86400000 * 86400000, tag, key_id, team, model, provider, upstream_model, " + sums + " FROM usage_hours GROUP BY 1, 2, 3, 4, 5, 6, 7",
+		"INSERT INTO usage_days SELECT begin_ms / 86400000 * 86400000, tag, key_id, team, model, provider, upstream_model, " + sums + ", MAX(dearest) FROM usage_hours GROUP BY 1, 2, 3, 4, 5, 6, 7",
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return err

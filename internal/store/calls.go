@@ -186,18 +186,23 @@ func (f *CallFilter) where(after, before string) *terms {
 	case !f.Until.IsZero():
 		t.add("id < $%d", until)
 	}
-	t.equal("key_id", f.KeyID)
-	if f.KeyID != "" && f.Model != "" { // the index by key has the model, too; that by model alone would be the worse
-		t.add("model || '' = $%d", indexable(f.Model))
-	} else {
-		t.equal("model", indexable(f.Model))
+	// An operator keeps a column from its index, where another one is the better:
+	// that of calls that failed has their status, that by key the model.
+	key, model := "key_id", "model"
+	switch {
+	case f.Status >= 400:
+		key, model = "key_id || ''", "model || ''"
+	case f.KeyID != "":
+		model = "model || ''"
 	}
+	t.equal(key, f.KeyID)
+	t.equal(model, indexable(f.Model))
 	t.among("team", f.Teams)
 	t.equal("provider", f.Provider)
 	if f.Tag != "" {
 		t.add("REPLACE('\n' || tags || '\n', $%d, '') <> '\n' || tags || '\n'", "\n"+tagPart(f.Tag))
 	}
-	if f.Failed || f.Status >= 400 { // which is an index
+	if f.Failed || f.Status >= 400 {
 		t.list = append(t.list, "error <> ''")
 	}
 	if f.Status != 0 {
@@ -257,13 +262,29 @@ func (t *terms) where() string {
 	return " WHERE " + strings.Join(t.list, " AND ")
 }
 
+// idTime is how many digits at the beginning of an ID are its time.
+const idTime = 12
+
 // idPrefix is the beginning of all IDs made at or after a time.
 func idPrefix(t time.Time) string { return fmt.Sprintf("%012x", t.UnixMilli()) }
 
 // Calls returns the newest records that match, at most limit, newest first;
 // before is the ID to go on from ("" for the newest).
 func (s *Store) Calls(ctx context.Context, filter CallFilter, before string, limit int) ([]Call, error) {
-	return s.queryCalls(ctx, filter.where("", before), "DESC", limit)
+	var calls []Call
+	for part, err := range s.parts(ctx, filter, before) {
+		if err != nil {
+			return nil, err
+		}
+		page, err := s.queryCalls(ctx, part.where("", before), "DESC", limit-len(calls))
+		if err != nil {
+			return nil, err
+		}
+		if calls = append(calls, page...); len(calls) == limit {
+			break
+		}
+	}
+	return calls, nil
 }
 
 // callsPerPage is how many records EachCall has in memory.

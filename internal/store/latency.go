@@ -87,34 +87,54 @@ func (s *Store) Latencies(ctx context.Context, f Filter, by []Dimension, zone *t
 // addTimes adds the newest calls of a span to what they are part of, and says
 // how many they were.
 func (s *Store) addTimes(ctx context.Context, f Filter, by []Dimension, zone *time.Location, sample int, sum *times, groups map[string]*times) (n int, err error) {
-	t := (&CallFilter{Filter: f}).where("", "")
+	add := func(c *Call) {
+		n++
+		sum.add(c)
+		for _, group := range groupsOfCall(c, by, zone) {
+			order := strings.Join(group, "\x00")
+			if groups[order] == nil {
+				groups[order] = &times{group: group}
+			}
+			groups[order].add(c)
+		}
+	}
+	for part, err := range s.parts(ctx, CallFilter{Filter: f}, "") {
+		if err != nil {
+			return n, err
+		}
+		if err := s.eachTime(ctx, &part, sample-n, add); err != nil {
+			return n, err
+		}
+		if n == sample {
+			break
+		}
+	}
+	return n, nil
+}
+
+// eachTime gives do what the newest calls of a filter took that ended well.
+func (s *Store) eachTime(ctx context.Context, f *CallFilter, limit int, do func(*Call)) error {
+	t := f.where("", "")
 	t.list = append(t.list, "error = ''")
 	query := fmt.Sprintf("SELECT key_id, team, model, provider, upstream_model, tags, started_ms, first_byte_us, total_us FROM calls%s ORDER BY id DESC LIMIT $%d", t.where(), len(t.args)+1)
-	rows, err := s.read.QueryContext(ctx, query, append(t.args, sample)...)
+	rows, err := s.read.QueryContext(ctx, query, append(t.args, limit)...)
 	if err != nil {
-		return 0, fmt.Errorf("store: %w", err)
+		return fmt.Errorf("store: %w", err)
 	}
 	defer rows.Close()
-	for ; rows.Next(); n++ {
+	for rows.Next() {
 		var (
 			c                         Call
 			started, firstByte, total int64
 		)
 		if err := rows.Scan(&c.KeyID, &c.Team, &c.Model, &c.Provider, &c.UpstreamModel, &c.Tags, &started, &firstByte, &total); err != nil {
-			return n, fmt.Errorf("store: call row: %w", err)
+			return fmt.Errorf("store: call row: %w", err)
 		}
 		c.Started = time.UnixMilli(started)
 		c.FirstByte, c.Total = time.Duration(firstByte)*time.Microsecond, time.Duration(total)*time.Microsecond
-		sum.add(&c)
-		for _, group := range groupsOfCall(&c, by, zone) {
-			order := strings.Join(group, "\x00")
-			if groups[order] == nil {
-				groups[order] = &times{group: group}
-			}
-			groups[order].add(&c)
-		}
+		do(&c)
 	}
-	return n, rows.Err()
+	return rows.Err()
 }
 
 func (t *times) add(c *Call) {

@@ -36,6 +36,8 @@ type Sums struct {
 	totalUs     int64
 	begun       int64 // calls that had a first byte
 	firstByteUs int64 // of those
+
+	dearest money.Amount // what the call cost that cost most, or more
 }
 
 // MeanTotal is how long a call took on average.
@@ -71,9 +73,11 @@ func (s *Sums) plus(others *Sums) {
 	for i, n := range s.columns() {
 		*n += *theirs[i]
 	}
+	s.dearest = max(s.dearest, others.dearest)
 }
 
-// minus takes others from the sums.
+// minus takes others from the sums. Of the dearest nobody knows the next, so it
+// stays.
 func (s *Sums) minus(others *Sums) {
 	theirs := others.columns()
 	for i, n := range s.columns() {
@@ -87,6 +91,7 @@ func sumsOf(c *Call) Sums {
 		Calls: 1, Failed: one(c.Error != ""), Estimated: one(c.Usage.Estimated), Unpriced: one(!c.Priced),
 		Usage: c.Usage, Cost: min(c.Cost, maxSum), Charge: min(c.Charge, maxSum), BytesIn: c.BytesIn, BytesOut: c.BytesOut,
 		totalUs: c.Total.Microseconds(), begun: one(c.FirstByte > 0), firstByteUs: c.FirstByte.Microseconds(),
+		dearest: min(c.Cost, maxSum),
 	}
 	s.Usage.Service, s.Usage.Stated, s.Usage.Estimated = 0, 0, false
 	return s
@@ -141,8 +146,9 @@ func newSumSpan(table string, length int64) sumSpan {
 		}
 		set = append(set, column+" = "+sum)
 	}
-	return sumSpan{table, length, fmt.Sprintf("INSERT INTO %s AS u (%s, %s) VALUES %s ON CONFLICT (%s) DO UPDATE SET %s",
-		table, keys, strings.Join(sumColumns, ", "), placeholders(1, 7+len(sumColumns)), keys, strings.Join(set, ", "))}
+	set = append(set, "dearest = CASE WHEN u.dearest > excluded.dearest THEN u.dearest ELSE excluded.dearest END")
+	return sumSpan{table, length, fmt.Sprintf("INSERT INTO %s AS u (%s, %s, dearest) VALUES %s ON CONFLICT (%s) DO UPDATE SET %s",
+		table, keys, strings.Join(sumColumns, ", "), placeholders(1, 8+len(sumColumns)), keys, strings.Join(set, ", "))}
 }
 
 // sumUp adds calls to the sums.
@@ -203,6 +209,7 @@ func (p *sumSpan) store(ctx context.Context, driverConn any, rows map[sumKey]*Su
 		for _, n := range rows[k].columns() {
 			row = append(row, driver.NamedValue{Ordinal: len(row) + 1, Value: *n})
 		}
+		row = append(row, driver.NamedValue{Ordinal: len(row) + 1, Value: int64(rows[k].dearest)})
 		if _, err := driverOf.ExecContext(ctx, p.upsert, row); err != nil {
 			return fmt.Errorf("store: %s: %w", p.table, err)
 		}
@@ -324,18 +331,7 @@ func (f *Filter) source(t *terms, whole, byTag bool) string {
 			from, to = until, until
 		}
 	}
-	t.equal("key_id", f.KeyID)
-	t.among("team", f.Teams)
-	t.equal("model", indexable(f.Model))
-	t.equal("provider", f.Provider)
-	switch {
-	case f.Tag == "" && byTag:
-		t.list = append(t.list, "tag <> ''")
-	case strings.Contains(f.Tag, "=") || f.Tag == "":
-		t.add("tag = $%d", f.Tag)
-	default:
-		t.add(fmt.Sprintf("SUBSTR(tag, 1, %d) = $%%d", utf8.RuneCountInString(f.Tag)+1), f.Tag+"=")
-	}
+	f.ofSums(t, byTag, false)
 	all := strings.Join(t.list, " AND ")
 	var parts []string
 	for _, p := range []struct {
@@ -352,6 +348,26 @@ func (f *Filter) source(t *terms, whole, byTag bool) string {
 		return "SELECT * FROM usage_hours WHERE begin_ms < 0 AND " + all
 	}
 	return strings.Join(parts, " UNION ALL ")
+}
+
+// ofSums adds which rows of the sums are about the calls of a filter. Where
+// others are asked for, so are the rows of the values of a tag that were too
+// many: its calls may be among them.
+func (f *Filter) ofSums(t *terms, byTag, others bool) {
+	t.equal("key_id", f.KeyID)
+	t.among("team", f.Teams)
+	t.equal("model", indexable(f.Model))
+	t.equal("provider", f.Provider)
+	switch name, _, valued := strings.Cut(f.Tag, "="); {
+	case f.Tag == "" && byTag:
+		t.list = append(t.list, "tag <> ''")
+	case valued && others:
+		t.among("tag", []string{f.Tag, name + "=" + OtherValue})
+	case valued || f.Tag == "":
+		t.add("tag = $%d", f.Tag)
+	default:
+		t.add(fmt.Sprintf("SUBSTR(tag, 1, %d) = $%%d", utf8.RuneCountInString(f.Tag)+1), f.Tag+"=")
+	}
 }
 
 // floor is the multiple of a unit at or below n.
