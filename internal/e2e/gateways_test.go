@@ -1,14 +1,12 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/limen-gateway/limen/internal/cli"
 	"github.com/limen-gateway/limen/internal/store/storetest"
 )
 
@@ -16,14 +14,8 @@ import (
 // that others have too.
 func startShared(t *testing.T) *gateway {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
 	g := newGateway(t, t.TempDir())
-	g.end = cancel
-	welcome := newOutput()
-	go func() {
-		g.ended <- cli.Main(ctx, []string{"serve", "--data", g.data, "--listen", "127.0.0.1:0"}, welcome, g.log, cli.Version{Release: "test"}, nil)
-	}()
-	g.ready(welcome)
+	g.run([]string{"serve", "--data", g.data, "--listen", "127.0.0.1:0"})
 	return g
 }
 

@@ -54,16 +54,21 @@ func start(t *testing.T, config string) *gateway {
 // startOn is start on a data directory, which may be in use since before.
 func startOn(t *testing.T, data, config string) *gateway {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
 	g := newGateway(t, data)
+	g.run(g.arguments(config))
+	return g
+}
+
+// run runs the gateway within the test's process.
+func (g *gateway) run(args []string) {
+	g.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
 	g.end = cancel
 	welcome := newOutput()
-	args := g.arguments(config)
 	go func() {
 		g.ended <- cli.Main(ctx, args, welcome, g.log, cli.Version{Release: "test"}, nil)
 	}()
 	g.ready(welcome)
-	return g
 }
 
 // spawn runs the released binary.
