@@ -300,7 +300,7 @@ func (s *source) models(ctx context.Context, facts *provider.Facts) (list []prov
 		if list, err = a.upstream.Models(ctx, facts); err == nil {
 			return list, nil
 		}
-		if refusal := upstream.Refusal(0); !errors.As(err, &refusal) {
+		if _, refused := errors.AsType[upstream.Refusal](err); !refused {
 			err = errors.New(a.upstream.Redact(err.Error()))
 		}
 	}
@@ -455,8 +455,7 @@ func (c *Catalog) states() []State {
 		}
 		if s.err != nil {
 			st.Error = s.err.Error()
-			var refusal upstream.Refusal
-			if errors.As(s.err, &refusal) {
+			if refusal, refused := errors.AsType[upstream.Refusal](s.err); refused {
 				st.Status = int(refusal)
 			}
 		}
